@@ -1,0 +1,53 @@
+//! What stops the whole road, with the exit status that the command gives it.
+
+use thiserror::Error;
+
+/// An error that ends a verb before it could answer.
+#[derive(Debug, Error)]
+pub enum AgentError {
+    /// A module that was named is not assigned.
+    #[error("no module \"{0}\" is assigned to this host")]
+    NoSuchModule(String),
+    /// No report of this id is in the journal.
+    #[error("no report {0} is in the journal")]
+    NoSuchReport(String),
+    /// Another apply runs.
+    #[error("another apply runs (pid {pid}, since {since})")]
+    Busy {
+        /// The process that holds the lock.
+        pid: u32,
+        /// When it began, as text.
+        since: String,
+    },
+    /// It needs root.
+    #[error("holdfast must run as root for this")]
+    NotRoot,
+    /// The settings cannot be used.
+    #[error("cannot use the settings")]
+    Settings(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The ledger cannot be read or written.
+    #[error("cannot use the ledger")]
+    Store(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The host could not be looked at.
+    #[error("cannot look at the host")]
+    Observe(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The journal cannot be written, so nothing was done.
+    #[error("cannot write to the journal, so nothing was done")]
+    ReportNotDurable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The journal could not be read.
+    #[error("cannot read the journal")]
+    Journal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl AgentError {
+    /// The exit status of the command.
+    #[must_use]
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::NoSuchModule(_) | Self::NoSuchReport(_) => 4,
+            Self::Busy { pid: _, since: _ } => 75,
+            Self::NotRoot => 77,
+            Self::Settings(_) | Self::Store(_) | Self::Observe(_) | Self::ReportNotDurable(_) | Self::Journal(_) => 1,
+        }
+    }
+}

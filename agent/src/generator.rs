@@ -1,0 +1,1 @@
+//! Podman's own generator on a staged tree.

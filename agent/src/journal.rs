@@ -1,0 +1,1 @@
+//! Reports to the journal and back.

@@ -1,0 +1,3 @@
+//! Module sources: a directory below /etc/holdfast/modules.
+
+pub mod directory;

@@ -1,0 +1,1 @@
+//! Ledger on disk: lock, read, write-fsync-rename.

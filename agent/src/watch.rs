@@ -1,0 +1,1 @@
+//! Is a started unit healthy: container health, restarts, deadline.

@@ -1,0 +1,1 @@
+//! Kube YAML -> needs and claims.

@@ -1,0 +1,1 @@
+//! Whose is a host path: the module's own, or the host's.

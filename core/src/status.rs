@@ -1,0 +1,1 @@
+//! What the operator sees at three in the morning: a pure view of plan, observed state and last report.

@@ -1,0 +1,1 @@
+//! tmpfiles.d lines of a module -> declared paths.

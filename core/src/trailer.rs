@@ -1,0 +1,1 @@
+//! The trailer of an installed Quadlet file, and the hash of its definition.
