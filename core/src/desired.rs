@@ -89,8 +89,8 @@ pub enum Body {
         path: HostPath,
         /// The file as written with its drop-ins, without the trailer.
         text: String,
-        /// Files that travel beside it: installed path to content.
-        assets: BTreeMap<HostPath, Vec<u8>>,
+        /// Files that travel beside it, by installed path.
+        assets: BTreeMap<HostPath, Asset>,
         /// The hash of its definition.
         hash: String,
     },
@@ -132,4 +132,13 @@ pub enum Body {
     },
     /// Nothing can be said of it: its file could not be read, or its module's directory vanished.
     Opaque,
+}
+
+/// A file that travels beside a Quadlet file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asset {
+    /// Its bytes.
+    pub content: Vec<u8>,
+    /// `mode & 0o777`, as in the module.
+    pub mode: u32,
 }
