@@ -222,8 +222,8 @@ fn wanted<'a>(sources: &Sources<'a>) -> BTreeSet<Global<'a>> {
             continue;
         }
         let Some(resource) = all.get(&at) else { continue };
-        // A timer that needs a service does not start it at boot, it starts it when it is time.
-        if at.1.kind == Kind::Unit && !at.1.name.ends_with(".service") && !at.1.name.ends_with(".target") {
+        // A timer's or socket's service is started by it, not with it: the same rule as the plan's.
+        if at.1.kind == Kind::Unit {
             continue;
         }
         open.extend(resource.needs.iter().filter_map(pulled));
@@ -265,7 +265,7 @@ fn pulled(need: &Need) -> Option<Global<'_>> {
 }
 
 fn joins(member: &Resource, pod: Global<'_>) -> bool {
-    member.needs.iter().filter_map(pulled).any(|needed| needed == pod)
+    member.facts.starts_with_pod && member.needs.iter().filter_map(pulled).any(|needed| needed == pod)
 }
 
 fn counts_as_container(key: &ResourceKey) -> bool {
@@ -284,7 +284,8 @@ fn held_state(reasons: &BTreeMap<Reason, u32>, waiting_on_take: bool) -> Option<
 /// "container/web is held: CLAUSE; not run until …" -> "CLAUSE": the row says the rest already.
 fn clause(sentence: &str) -> &str {
     let rest = sentence.split_once(" is held: ").map_or(sentence, |(_, rest)| rest);
-    rest.split_once("; not ").map_or(rest, |(clause, _)| clause)
+    let ends = ["; not run until ", "; left as it is until ", "; pod/"].into_iter().filter_map(|end| rest.find(end));
+    ends.min().map_or(rest, |end| &rest[..end])
 }
 
 /// A clause with its subject, unless it names it already.

@@ -258,7 +258,9 @@ fn what_is_wanted() {
     host.desire("m", "container/spare", &[]).facts.wanted_at_boot = false;
     host.desire("m", "container/job", &[]).facts.oneshot = true;
     host.desire("m", "pod/site", &[]).facts.wanted_at_boot = true;
-    host.desire("m", "container/member", &["pod/site"]).facts.wanted_at_boot = false;
+    let member = &mut host.desire("m", "container/member", &["pod/site"]).facts;
+    (member.wanted_at_boot, member.starts_with_pod) = (false, true);
+    host.desire("m", "container/late", &["pod/site"]).facts.wanted_at_boot = false;
     host.desire("m", "container/ticked", &[]).facts.wanted_at_boot = false;
     host.desire("m", "container/template@", &[]);
     let timer = host.desire("m", "unit/ticked.timer", &["container/ticked"]);
