@@ -255,8 +255,9 @@ impl Host {
             .spawn()
             .expect("start tar");
         let mut from = tar.stdout.take().expect("tar's stdout is piped");
-        // --no-overwrite-dir: / and others keep their modes
-        const SCRIPT: &str = r#"mkdir -p "$1" && tar -C "$1" -xp --no-overwrite-dir"#;
+        // what is there already keeps its mode, and /lib stays a link
+        const SCRIPT: &str =
+            r#"mkdir -p "$1" && tar -C "$1" -xp --no-overwrite-dir --keep-directory-symlink"#;
         self.feed(&["sh", "-c", SCRIPT, "-", dest], |stdin| {
             std::io::copy(&mut from, stdin).map(drop)
         });
@@ -316,6 +317,15 @@ impl Host {
     #[track_caller]
     pub fn boot_again(&self) {
         self.up(&[]);
+    }
+
+    /// As [`Host::boot_again`], but only until D-Bus answers: units may still
+    /// be starting.
+    #[track_caller]
+    pub fn boot_again_early(&self) {
+        let mut command = self.boot_command(&[]);
+        command.env("HOLDFAST_BOOT_UNTIL", "bus");
+        self.must(true, "boot", Done::from(output(command)));
     }
 
     /// As [`Host::boot_again`], with options as for [`Host::boot_with`].
@@ -383,14 +393,16 @@ impl Host {
 
     #[track_caller]
     fn up(&self, nspawn: &[&str]) {
+        let done = Done::from(output(self.boot_command(nspawn)));
+        self.must(true, "boot", done);
+    }
+
+    fn boot_command(&self, nspawn: &[&str]) -> Command {
         let mut command = tool(&["boot", &self.name]);
         // A later run destroys hosts whose test process is gone.
+        let owner = std::process::id().to_string();
+        command.args(nspawn).env("HOLDFAST_TEST_OWNER", owner);
         command
-            .args(nspawn)
-            .env("HOLDFAST_TEST_OWNER", std::process::id().to_string());
-        // Not output(): the host that goes on running must hold no pipe of ours.
-        let done = Done::from(output(command));
-        self.must(true, "boot", done);
     }
 
     #[track_caller]

@@ -99,7 +99,8 @@ fn boots_with_journal_bus_registry_and_images() {
 fn images_do_as_they_say() {
     let host = Host::boot("images");
     // Each of them runs without a network and stops at once when told to.
-    host.ok(r#"for image in $(podman images --format '{{.Repository}}:{{.Tag}}'); do
+    host.ok(r#"for image in svc:1.0 svc:2.1 app:1.22.6 sick:1.28.0 sick:health anon:1 idle:1; do
+        image=${image/#svc/localhost:5000/svc}; [[ $image == *:5000/* ]] || image=localhost/$image
         podman run -d --network none --name t "$image" >/dev/null && sleep 0.2 || exit
         start=$(date +%s%N); podman stop --time 8 t >/dev/null || exit
         ms=$(( ($(date +%s%N) - start) / 1000000 )); rc=$(podman inspect t --format '{{.State.ExitCode}}')
@@ -168,7 +169,7 @@ fn a_quadlet_unit_comes_back_after_reboot_and_power_cut() {
         host.journal(&["-u", "web", "-o", "cat"])
             .contains("Started web.service")
     );
-    host.boot_again();
+    host.boot_again_early();
     assert_eq!(answer(), "1.0\n");
     assert_eq!(host.read("/etc/containers/systemd/web.container"), WEB);
     // three boots, one journal
@@ -203,11 +204,10 @@ fn what_failed_can_be_looked_at() {
         assert!(message.contains(part), "{message}");
     }
     let name = message.split(':').next().unwrap();
-    let saved = std::fs::read_dir(holdfast_tests::test_dir().join("failed")).unwrap();
-    let saved = saved.map(|entry| entry.unwrap().path());
-    let saved = saved
-        .filter(|path| path.display().to_string().contains(name))
-        .next()
+    let failed = std::fs::read_dir(holdfast_tests::test_dir().join("failed")).unwrap();
+    let mut failed = failed.map(|entry| entry.unwrap().path());
+    let saved = failed
+        .find(|path| path.display().to_string().contains(name))
         .expect("saved");
     let journal = std::process::Command::new("journalctl")
         .arg("-D")
@@ -219,4 +219,5 @@ fn what_failed_can_be_looked_at() {
         String::from_utf8_lossy(&journal.stdout),
         "before the fall\n"
     );
+    std::fs::remove_dir_all(saved).unwrap();
 }
