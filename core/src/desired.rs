@@ -61,7 +61,7 @@ pub fn assemble(input: &Inputs) -> Desired {
     let directories = directories::judge(input, &drafts);
     let mut desired = bodies::list(input, &drafts, &directories);
     needs::tie(input, &drafts, &mut desired);
-    claims::settle(input, &drafts, &mut desired);
+    claims::settle(input, &drafts, &directories, &mut desired);
     troubles::tell(input, &drafts, &mut desired);
     desired
 }
@@ -201,6 +201,3 @@ fn below(directory: &HostPath, name: &str) -> HostPath {
 fn real<'a>(input: &Inputs<'a>, path: &'a HostPath) -> &'a HostPath {
     input.seen.get(path).map_or(path, |facts| &facts.real)
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::expand::{EnvFiles, HostFacts};
 use crate::module::{Content, Module, QuadletSource};
-use crate::name::HostPath;
 use crate::problem::{Problem, Severity};
 use crate::quadlet::QuadletFacts;
 
-use super::draft::{self, FileDraft};
+use super::draft::FileDraft;
+use super::reading;
 
 /// What one Quadlet file brings along.
 #[derive(Default)]
@@ -33,7 +32,7 @@ pub fn staged(module: &Module) -> Result<BTreeMap<String, Vec<u8>>, Vec<Problem>
     for (name, sources) in &module.quadlets {
         let Some(source) = sources.first() else { continue };
         files.insert(name.clone(), source.text.clone().into_bytes());
-        let facts = draft::offline_facts(name, source);
+        let facts = reading::offline(name, source);
         let assets = of(module, source, &facts);
         problems.extend(assets.problems);
         for (installed, (content, file)) in assets.found {

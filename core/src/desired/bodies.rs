@@ -104,7 +104,7 @@ fn quadlet(draft: &Draft, file: &FileDraft, quadlet_dir: &HostPath) -> Resource 
         hash: hash(&file.facts.canonical),
     };
     Resource {
-        unit: file.unit.clone(),
+        unit: Some(file.unit.clone()),
         object: file.facts.podman_name.clone(),
         facts: file.facts.clone(),
         ..resource(&file.source.file, body)

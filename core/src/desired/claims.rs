@@ -8,12 +8,13 @@ use crate::name::HostPath;
 use crate::ports::PortClaim;
 use crate::resource::{Kind, ResourceKey};
 
+use super::directories::Directories;
 use super::draft::Draft;
 use super::{Body, Desired, Inputs, Resource, Trouble, real};
 
 /// Adds a [`Reason::ClaimedTwice`] to everything whose claim meets another one.
-pub(super) fn settle(input: &Inputs, drafts: &[Draft], desired: &mut Desired) {
-    let claims = collect(input, drafts, desired);
+pub(super) fn settle(input: &Inputs, drafts: &[Draft], directories: &[Directories], desired: &mut Desired) {
+    let claims = collect(input, drafts, directories, desired);
     let mut troubles: BTreeMap<(String, ResourceKey), Vec<Trouble>> = BTreeMap::new();
     for (index, mine) in claims.iter().enumerate() {
         let others = claims.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, other)| other);
@@ -57,6 +58,8 @@ struct Claim {
     thing: Thing,
     /// True when the ledger says that it is already so.
     kept: bool,
+    /// True when the module says that the path lies in what is the host's, so that it may lie in another one's directory.
+    guest: bool,
     /// True when nothing of it is applied for another reason: it takes nothing from others.
     idle: bool,
 }
@@ -79,10 +82,11 @@ impl Claim {
         }
     }
 
-    /// A file may lie in another module's directory only as that directory's own may: never.
     fn nests(&self, mine: &HostPath, other: &Self, theirs: &HostPath) -> bool {
         let directory = |claim: &Self| claim.key.kind == Kind::Directory;
-        mine == theirs || (directory(self) && mine.contains(theirs)) || (directory(other) && theirs.contains(mine))
+        let in_mine = directory(self) && mine.contains(theirs) && !other.guest;
+        let in_theirs = directory(other) && theirs.contains(mine) && !self.guest;
+        mine == theirs || in_mine || in_theirs
     }
 
     fn clause(&self, other: &Self) -> String {
@@ -113,17 +117,21 @@ impl Claim {
     }
 }
 
-fn collect(input: &Inputs, drafts: &[Draft], desired: &Desired) -> Vec<Claim> {
+fn collect(input: &Inputs, drafts: &[Draft], directories: &[Directories], desired: &Desired) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (module, part) in &desired.modules {
-        let draft = drafts.iter().find(|draft| draft.module.name == *module);
-        let idle = draft.is_none_or(Draft::is_held_whole);
+        let known = drafts.iter().zip(directories).find(|(draft, _)| draft.module.name == *module);
+        let idle = known.is_none_or(|(draft, _)| draft.is_held_whole());
         for (key, resource) in &part.resources {
             let entry = part.name.as_ref().and_then(|name| input.ledger.entry(name, key));
             for thing in things(input, key, resource) {
                 let kept = entry.is_some_and(|entry| keeps(entry, resource, &thing));
-                let source = resource.source.clone();
-                claims.push(Claim { module: module.clone(), key: key.clone(), source, thing, kept, idle });
+                let guest = match &thing {
+                    Thing::Path { written, .. } => known.is_some_and(|(_, part)| part.ground.yields(written)),
+                    _ => false,
+                };
+                let (module, key, source) = (module.clone(), key.clone(), resource.source.clone());
+                claims.push(Claim { module, key, source, thing, kept, guest, idle });
             }
         }
     }

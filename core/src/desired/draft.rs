@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::expand::{EnvFiles, HostFacts};
+use crate::expand::HostFacts;
 use crate::generated::{Generated, GeneratorMessage};
 use crate::module::{Module, QuadletSource};
 use crate::name::{HostPath, ModuleName};
 use crate::problem::{Problem, Severity};
 use crate::quadlet::{Finding, QuadletFacts};
-use crate::resource::Kind;
 use crate::unitfile::UnitFile;
 
 use super::assets::{self, Assets};
+use super::reading::{self, Siblings};
 use super::{Inputs, below};
 
 /// One module, on the way to its resources.
@@ -31,7 +31,9 @@ pub(super) struct FileDraft<'a> {
     /// Relative paths of all files of this name, where there are several.
     pub twins: Vec<&'a str>,
     pub path: HostPath,
-    pub unit: Option<String>,
+    pub unit: String,
+    /// The text that is in force: the generator's, or the module's own where there is none.
+    pub merged: UnitFile,
     pub facts: QuadletFacts,
     pub assets: Assets<'a>,
     /// Foreign Quadlet files that make the same unit.
@@ -54,18 +56,23 @@ pub(super) fn all<'a>(input: &Inputs<'a>) -> Vec<Draft<'a>> {
 /// The files that `[Service] EnvironmentFile=` names, as paths on the host: to be read before [`super::assemble`].
 #[must_use]
 pub fn environment_files(modules: &[Module], generated: &Generated, host: &HostFacts) -> BTreeSet<String> {
-    let texts = generated.units.iter().filter_map(|unit| {
-        let file_name = unit.source.rsplit('/').next()?;
-        let known = modules.iter().any(|module| module.quadlets.contains_key(file_name));
-        Some((file_name, UnitFile::parse(&unit.text).ok().filter(|_| known)?))
-    });
-    // A file that the generator dropped is held, but its sentence shall not blame a variable that is set.
-    let written = modules.iter().flat_map(|module| {
-        let first = module.quadlets.iter().filter_map(|(name, sources)| Some((name.as_str(), sources.first()?)));
-        first.map(|(name, source)| (name, source.parsed.clone()))
-    });
-    let files = texts.chain(written).flat_map(|(name, unit)| reading::service_env_files(name, &unit, host));
-    files.collect()
+    let mut files = BTreeSet::new();
+    let mut add = |unit: &UnitFile, name: &str| {
+        files.extend(reading::service_env_files(unit, name, host).into_iter().map(|(path, _)| path));
+    };
+    for (file_name, source) in modules.iter().flat_map(|module| &module.quadlets) {
+        let ends = format!("/{}", file_name);
+        for printed in generated.units.iter().filter(|printed| printed.source.ends_with(&ends)) {
+            if let Ok(unit) = UnitFile::parse(&printed.text) {
+                add(&unit, &printed.name);
+            }
+        }
+        // A file that the generator dropped is held, but its sentence shall not blame a variable that is set.
+        for source in source {
+            add(&source.parsed, &reading::unit_name(file_name, source));
+        }
+    }
+    files
 }
 
 fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Draft<'a> {
@@ -86,28 +93,23 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
         let Some(source) = sources.first() else { continue };
         let path = below(&directory, file_name);
         let printed = input.generated.of_source(path.as_str()).last();
-        let merged = printed.and_then(|unit| UnitFile::parse(&unit.text).ok());
         let own = reading::facts(input, file_name, &directory, &source.parsed, source.kind, siblings);
-        let mut facts = match &merged {
-            Some(text) => {
-                let unit = merge(text, source);
-                reading::facts(input, file_name, &directory, &unit, source.kind, siblings)
-            }
-            None => own.clone(),
-        };
+        let merged = printed.and_then(|unit| UnitFile::parse(&unit.text).ok()).map(|text| merge(&text, source));
+        let merged = merged.unwrap_or_else(|| source.parsed.clone());
+        let mut facts = reading::facts(input, file_name, &directory, &merged, source.kind, siblings);
         // The generator adds lines with %t and targets of its own: only what the module says is a sign.
         facts.user_signs = own.user_signs;
         forget_unknown_lines(&mut facts);
         user_signs.extend(facts.user_signs.iter().map(|sign| (source, sign.clone())));
         let assets = assets::of(module, source, &facts);
         problems.extend(assets.problems.iter().cloned());
-        let unit = printed.map(|unit| unit.name.clone()).or_else(|| reading::unit_name(file_name, source));
-        let rivals = rivals(input, file_name, unit.as_deref());
+        let unit = printed.map_or_else(|| reading::unit_name(file_name, source), |unit| unit.name.clone());
+        let rivals = rivals(input, file_name, &unit);
         let complaint = complaint(input, file_name, source, &path, printed.is_some());
         problems.extend(complaint);
         let twins =
             if sources.len() > 1 { sources.iter().map(|twin| twin.file.as_str()).collect() } else { Vec::new() };
-        files.insert(file_name.as_str(), FileDraft { source, twins, path, unit, facts, assets, rivals });
+        files.insert(file_name.as_str(), FileDraft { source, twins, path, unit, merged, facts, assets, rivals });
     }
     problems.extend(assets::collisions(&files));
     Draft { module, name, files, problems, user_signs }
@@ -124,6 +126,7 @@ fn merge(printed: &UnitFile, source: &QuadletSource) -> UnitFile {
         let line = same.map_or(0, |own| own.line);
         unit.entries.push(crate::unitfile::Entry { section: section.to_owned(), line, ..entry.clone() });
     }
+    unit.sections = printed.sections.iter().map(|name| name.strip_prefix("X-").unwrap_or(name).to_owned()).collect();
     unit
 }
 
@@ -136,11 +139,11 @@ fn forget_unknown_lines(facts: &mut QuadletFacts) {
 }
 
 /// Foreign files that would make the same unit, or that hide ours by having its name.
-fn rivals<'a>(input: &Inputs<'a>, file_name: &str, unit: Option<&str>) -> Vec<&'a str> {
+fn rivals<'a>(input: &Inputs<'a>, file_name: &str, unit: &str) -> Vec<&'a str> {
     let foreign = input.generated.units.iter().filter(|other| !is_ours(input, &other.source));
     let meets = foreign.filter(|other| {
         let name = other.source.rsplit('/').next().unwrap_or_default();
-        Some(other.name.as_str()) == unit || name == file_name
+        other.name == unit || name == file_name
     });
     let sources: BTreeSet<&str> = meets.map(|other| other.source.as_str()).collect();
     sources.into_iter().collect()

@@ -16,7 +16,7 @@ pub(super) fn tie(input: &Inputs, drafts: &[Draft], desired: &mut Desired) {
         let module = draft.module.name.as_str();
         for (file_name, file) in &draft.files {
             let id = (module.to_owned(), bodies::quadlet_key(file_name, file));
-            needs.insert(id, quadlet(input, &index, draft, file_name, file));
+            needs.insert(id, quadlet(input, &index, draft, file));
         }
         for (name, unit) in &draft.module.units {
             let id = (module.to_owned(), ResourceKey::new(Kind::Unit, name));
@@ -47,7 +47,7 @@ fn need((module, key): &Id) -> Need {
     Need::Resource { module: module.clone(), key: key.clone() }
 }
 
-fn quadlet(input: &Inputs, index: &Index, draft: &Draft, file_name: &str, file: &FileDraft) -> BTreeSet<Need> {
+fn quadlet(input: &Inputs, index: &Index, draft: &Draft, file: &FileDraft) -> BTreeSet<Need> {
     let (module, facts) = (draft.module.name.as_str(), &file.facts);
     let mut needs = BTreeSet::new();
     let volume_files = facts.mounts.iter().filter_map(|mount| mount.file.as_ref());
@@ -63,7 +63,7 @@ fn quadlet(input: &Inputs, index: &Index, draft: &Draft, file_name: &str, file: 
     // What travels with the file is no need; what should and does not is told as a trouble.
     let installed = file.path.parent().unwrap_or_else(HostPath::root);
     let read = facts.env_files.iter().filter(|path| !installed.contains(path)).cloned();
-    for path in read.chain(reading::required_service_env_files(input, file_name, file)) {
+    for path in read.chain(reading::required_env_files(&file.merged, &file.unit, input.host)) {
         needs.extend(index.path(input, &path, Need::EnvFile));
     }
     for name in &facts.networks {

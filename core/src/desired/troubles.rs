@@ -60,7 +60,7 @@ fn of_file(draft: &Draft, file: &FileDraft) -> Vec<Trouble> {
         troubles.push(Trouble { reason: Reason::ClaimedTwice, clause, hint: None });
     }
     for rival in &file.rivals {
-        let unit = file.unit.as_deref().unwrap_or_default();
+        let unit = &file.unit;
         let clause = format!("{rival}, found on this host, makes the unit {unit}");
         troubles.push(Trouble { reason: Reason::Found, clause, hint: None });
     }
@@ -86,8 +86,7 @@ fn missing(draft: &Draft, file: &FileDraft, installed: &str, example: Option<&st
     let (reason, what) =
         if is_env { (Reason::MissingEnvFile, "environment file ") } else { (Reason::MissingPath, "") };
     let there = example.map(|example| format!("; {example} is there")).unwrap_or_default();
-    let clause = format!("it refers to the {what}{installed}, which is not in its module{there}")
-        .replace("the file", "the file");
+    let clause = format!("it refers to the {what}{installed}, which is not in its module{there}");
     let hint = example.map(|example| {
         let directory = format!("/etc/holdfast/modules/{}", draft.module.name);
         format!("cp {directory}/{example} {directory}/{}", example.trim_end_matches(".example"))
