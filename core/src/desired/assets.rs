@@ -1,0 +1,127 @@
+//! Files that travel beside a Quadlet file because it refers to them, and the flat tree of a module that is staged.
+
+use std::collections::BTreeMap;
+
+use crate::module::{Content, Module, QuadletSource};
+use crate::problem::{Problem, Severity};
+use crate::quadlet::QuadletFacts;
+
+use super::draft::FileDraft;
+use super::reading;
+
+/// What one Quadlet file brings along.
+#[derive(Default)]
+pub(super) struct Assets<'a> {
+    /// Path below the installed directory to content and to the file in the module.
+    pub found: BTreeMap<String, (&'a [u8], &'a str)>,
+    /// References to nothing, as paths below the installed directory, with a neighbour that shows what is meant.
+    pub missing: BTreeMap<String, Option<&'a str>>,
+    /// References that cannot travel.
+    pub problems: Vec<Problem>,
+}
+
+/// The files of one module as the generator shall see them and as they are installed: flat, by name.
+///
+/// # Errors
+/// The errors that hold the module as a whole. What is installed of it is what the generator shall see then.
+pub fn staged(module: &Module) -> Result<BTreeMap<String, Vec<u8>>, Vec<Problem>> {
+    let mut problems: Vec<Problem> =
+        module.problems.iter().filter(|problem| problem.severity == Severity::Error).cloned().collect();
+    let mut files = BTreeMap::new();
+    let mut origins: BTreeMap<String, (&[u8], &str)> = BTreeMap::new();
+    for (name, sources) in &module.quadlets {
+        let Some(source) = sources.first() else { continue };
+        files.insert(name.clone(), source.text.clone().into_bytes());
+        let facts = reading::offline(name, source);
+        let assets = of(module, source, &facts);
+        problems.extend(assets.problems);
+        for (installed, (content, file)) in assets.found {
+            problems.extend(collision(&mut origins, &installed, content, file));
+            files.entry(installed).or_insert_with(|| content.to_vec());
+        }
+    }
+    if problems.is_empty() { Ok(files) } else { Err(problems) }
+}
+
+/// What a Quadlet file refers to by a relative path.
+pub(super) fn of<'a>(module: &'a Module, source: &'a QuadletSource, facts: &QuadletFacts) -> Assets<'a> {
+    let mut assets = Assets::default();
+    for mount in facts.mounts.iter().filter(|mount| mount.relative && !mount.read_only) {
+        let text = format!("{} is mounted read-write by a relative path: it would be written below /etc", mount.source);
+        let hint = "use an absolute path for data, or mount it with :ro".to_owned();
+        assets.problems.push(Problem::error(&source.file, own_line(source, mount.line), text).hint(hint));
+    }
+    let folder = source.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    for written in &facts.assets {
+        let Some(installed) = clean(written) else {
+            let text = format!("{written} leads out of the directory of its file, which is all that travels with it");
+            assets.problems.push(Problem::error(&source.file, None, text));
+            continue;
+        };
+        let wanted = [folder, installed.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
+        let before = assets.found.len();
+        for (file, entry) in &module.assets {
+            let rest = if wanted.is_empty() { Some(file.as_str()) } else { file.strip_prefix(&wanted) };
+            let Some(rest) = rest.filter(|rest| rest.is_empty() || wanted.is_empty() || rest.starts_with('/')) else {
+                continue;
+            };
+            let name = format!("{installed}{rest}").trim_start_matches('/').to_owned();
+            match &entry.content {
+                Content::Bytes(bytes) => {
+                    assets.found.insert(name, (bytes, file));
+                }
+                Content::TooLarge { .. } | Content::Special(_) | Content::LinkOutside { .. }
+                | Content::LinkDangling { .. } | Content::Unreadable { .. } => {
+                    let text = format!("{} refers to it and it cannot be read", source.file);
+                    assets.problems.push(Problem::error(file, None, text));
+                }
+            }
+        }
+        if assets.found.len() == before && assets.problems.is_empty() && !assets.found.contains_key(&installed) {
+            let example = format!("{wanted}.example");
+            let example = module.assets.keys().chain(&module.left_alone).find(|file| **file == example);
+            assets.missing.insert(installed, example.map(String::as_str));
+        }
+    }
+    assets
+}
+
+/// Two directories of a module that bring different content under one installed name.
+pub(super) fn collisions(files: &BTreeMap<&str, FileDraft>) -> Vec<Problem> {
+    let mut origins = BTreeMap::new();
+    let all = files.values().flat_map(|file| &file.assets.found);
+    all.filter_map(|(installed, (content, file))| collision(&mut origins, installed, content, file)).collect()
+}
+
+/// The line where it belongs to the file itself; a drop-in's lines are counted from elsewhere.
+pub(super) fn own_line(source: &QuadletSource, line: Option<u32>) -> Option<u32> {
+    line.filter(|line| *line > 0 && *line <= source.own_lines)
+}
+
+fn collision<'a>(
+    origins: &mut BTreeMap<String, (&'a [u8], &'a str)>, installed: &str, content: &'a [u8], file: &'a str,
+) -> Option<Problem> {
+    if installed == ".holdfast.json" {
+        return Some(Problem::error(file, None, "it has the name of holdfast's own note beside the installed files"));
+    }
+    let (first, origin) = *origins.entry(installed.to_owned()).or_insert((content, file));
+    (first != content).then(|| {
+        let text = format!("it would be installed as {installed}, and so would {origin}, which differs");
+        Problem::error(file, None, text).hint("give one of the two another name")
+    })
+}
+
+/// A relative path without `.` and `..`, empty for the directory itself; none where it leads out.
+fn clean(written: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in written.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            other => parts.push(other),
+        }
+    }
+    Some(parts.join("/"))
+}
