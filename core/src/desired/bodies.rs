@@ -10,7 +10,7 @@ use crate::resource::{Kind, ResourceKey};
 
 use super::directories::Directories;
 use super::draft::{Draft, FileDraft};
-use super::{Body, Desired, DesiredModule, Inputs, Resource, below, units};
+use super::{Asset, Body, Desired, DesiredModule, Inputs, Resource, below, units};
 
 /// How much of the SHA-256 is the hash of a definition: it stands in a label that people read.
 const HASH_DIGITS: usize = 32;
@@ -96,7 +96,10 @@ pub(super) fn resource(source: impl Into<String>, body: Body) -> Resource {
 
 fn quadlet(draft: &Draft, file: &FileDraft, quadlet_dir: &HostPath) -> Resource {
     let directory = below(quadlet_dir, &draft.module.name);
-    let assets = file.assets.found.iter().map(|(name, (content, _))| (below(&directory, name), content.to_vec()));
+    let assets = file.assets.found.iter().map(|(name, (content, origin))| {
+        let mode = draft.module.assets.get(*origin).map_or(0o644, |entry| entry.mode);
+        (below(&directory, name), Asset { content: content.to_vec(), mode })
+    });
     let body = Body::Quadlet {
         path: file.path.clone(),
         text: file.source.text.clone(),
