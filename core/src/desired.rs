@@ -147,8 +147,8 @@ pub enum Body {
         path: HostPath,
         /// The file as written with its drop-ins, without the trailer.
         text: String,
-        /// Files that travel beside it: installed path to content.
-        assets: BTreeMap<HostPath, Vec<u8>>,
+        /// Files that travel beside it, by installed path.
+        assets: BTreeMap<HostPath, Asset>,
         /// The hash of its definition.
         hash: String,
     },
@@ -200,4 +200,13 @@ fn below(directory: &HostPath, name: &str) -> HostPath {
 /// The path with its links resolved, where a look has told.
 fn real<'a>(input: &Inputs<'a>, path: &'a HostPath) -> &'a HostPath {
     input.seen.get(path).map_or(path, |facts| &facts.real)
+}
+
+/// A file that travels beside a Quadlet file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asset {
+    /// Its bytes.
+    pub content: Vec<u8>,
+    /// `mode & 0o777`, as in the module.
+    pub mode: u32,
 }

@@ -73,7 +73,8 @@ pub struct Entry {
     /// Podman's name of what it makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// Files and directories that were written for it: path to SHA-256 (empty for a directory or link).
+    /// What was written for it: path to SHA-256; for a directory `marked` where it carries our mark, else empty; for a
+    /// link its target.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<HostPath, String>,
     /// The hash of its definition, as in the label `io.holdfast.desired`.
@@ -82,6 +83,9 @@ pub struct Entry {
     /// The image that was deployed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<Pin>,
+    /// Its bind mounts as they were deployed: target to source. A moved source is seen by them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mounts: BTreeMap<String, HostPath>,
     /// True once its unit was enabled, so that an operator's `disable` stays.
     #[serde(default)]
     pub enabled: bool,

@@ -2,6 +2,8 @@
 //! given as observed state; a pure function makes a plan of steps and holds; and a report is a value before it is
 //! written anywhere.
 
+pub mod account;
+pub mod confirm;
 pub mod desired;
 pub mod expand;
 pub mod generated;

@@ -39,6 +39,12 @@ pub struct Observed {
     pub secrets: BTreeMap<String, String>,
     /// For each image reference asked for: what local storage has under it.
     pub images: BTreeMap<String, Option<Image>>,
+    /// Images that were pulled in this apply.
+    #[serde(default)]
+    pub pulled: BTreeSet<String>,
+    /// Images that could not be pulled in this apply: reference to what the registry said.
+    #[serde(default)]
+    pub pull_errors: BTreeMap<String, String>,
     /// Loaded units among those asked for.
     pub units: BTreeMap<String, Unit>,
     /// For each unit name asked for: the files of that name in systemd's unit path, strongest first, without the generator's.

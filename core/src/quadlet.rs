@@ -39,6 +39,8 @@ pub struct QuadletFacts {
     pub uid: Option<u32>,
     /// True when a `[Install]` section makes systemd start it at boot.
     pub wanted_at_boot: bool,
+    /// True unless `StartWithPod=false`: its pod starts it.
+    pub starts_with_pod: bool,
     /// True for `[Service] Type=oneshot`: its good end is "inactive".
     pub oneshot: bool,
     /// True when it has a health check of its own (`HealthCmd=` other than none).

@@ -36,8 +36,8 @@ pub enum Act {
     Pin {
         /// The reference as written.
         image: String,
-        /// The step that pulled it, if it had to be.
-        pulled: Option<StepId>,
+        /// Where the image came from.
+        origin: Origin,
     },
     /// Make a directory, and its missing parents 0755 root. It must not exist.
     MakeDirectory {
@@ -117,6 +117,16 @@ pub enum Act {
     },
 }
 
+/// Where an image came from in this apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// It was in local storage before.
+    Local,
+    /// It was pulled just now, so that the digest Podman has of it is the registry's.
+    Pulled,
+}
+
 /// What a file shall hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -189,7 +199,7 @@ impl fmt::Display for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pull { image } => write!(f, "pull {image}"),
-            Self::Pin { image, pulled: _ } => write!(f, "pin {image}"),
+            Self::Pin { image, origin: _ } => write!(f, "pin {image}"),
             Self::MakeDirectory { path, mode: _, owner: _ } => write!(f, "make directory {path}"),
             Self::MakeLink { path, target } => write!(f, "make link {path} -> {target}"),
             Self::WriteFile { path, content: _, mode: _, owner: _, replaces: _ } => write!(f, "write {path}"),
