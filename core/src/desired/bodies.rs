@@ -10,7 +10,7 @@ use crate::resource::{Kind, ResourceKey};
 
 use super::directories::Directories;
 use super::draft::{Draft, FileDraft};
-use super::{Asset, Body, Desired, DesiredModule, Inputs, Resource, below, units};
+use super::{Body, Desired, DesiredModule, Inputs, Resource, below, units};
 
 /// How much of the SHA-256 is the hash of a definition: it stands in a label that people read.
 const HASH_DIGITS: usize = 32;
@@ -71,8 +71,8 @@ pub(super) fn plain_volumes<'a>(draft: &'a Draft, made: &BTreeSet<String>) -> BT
 /// The volumes that a Quadlet file names, rather than refers to by a `.volume` file.
 pub(super) fn volume_names(facts: &QuadletFacts) -> impl Iterator<Item = &str> {
     let named = facts.mounts.iter().filter(|mount| mount.kind == MountType::Volume && mount.file.is_none());
-    let known = named.filter(|mount| !mount.source.is_empty() && !mount.source.contains(['$', '%']));
-    known.map(|mount| mount.source.as_str())
+    let named = named.filter(|mount| !mount.source.is_empty());
+    named.map(|mount| mount.source.as_str())
 }
 
 /// Names of the volumes that `.volume` files make.
@@ -96,10 +96,7 @@ pub(super) fn resource(source: impl Into<String>, body: Body) -> Resource {
 
 fn quadlet(draft: &Draft, file: &FileDraft, quadlet_dir: &HostPath) -> Resource {
     let directory = below(quadlet_dir, &draft.module.name);
-    let assets = file.assets.found.iter().map(|(name, (content, origin))| {
-        let mode = draft.module.assets.get(*origin).map_or(0o644, |entry| entry.mode);
-        (below(&directory, name), Asset { content: content.to_vec(), mode })
-    });
+    let assets = file.assets.found.iter().map(|(name, asset)| (below(&directory, name), asset.installed()));
     let body = Body::Quadlet {
         path: file.path.clone(),
         text: file.source.text.clone(),

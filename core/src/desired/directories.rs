@@ -38,9 +38,8 @@ pub(super) fn judge(input: &Inputs, drafts: &[Draft]) -> Vec<Directories> {
 
 /// The absolute host paths that a Quadlet file mounts, as far as they are known.
 pub(super) fn bind_mounts(facts: &QuadletFacts) -> impl Iterator<Item = (HostPath, &Mount)> {
-    let open = |mount: &&Mount| !facts.unresolved.is_empty() && mount.source.contains(['$', '%']);
     let binds = facts.mounts.iter().filter(|mount| mount.kind == MountType::Bind && !mount.relative);
-    binds.filter(move |mount| !open(mount)).filter_map(|mount| Some((HostPath::new(&mount.source).ok()?, mount)))
+    binds.filter_map(|mount| Some((HostPath::new(&mount.source).ok()?, mount)))
 }
 
 fn ground(input: &Inputs, draft: &Draft) -> Ground {

@@ -36,8 +36,6 @@ pub(super) struct FileDraft<'a> {
     pub merged: UnitFile,
     pub facts: QuadletFacts,
     pub assets: Assets<'a>,
-    /// Foreign Quadlet files that make the same unit.
-    pub rivals: Vec<&'a str>,
 }
 
 impl Draft<'_> {
@@ -104,12 +102,11 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
         let assets = assets::of(module, source, &facts);
         problems.extend(assets.problems.iter().cloned());
         let unit = printed.map_or_else(|| reading::unit_name(file_name, source), |unit| unit.name.clone());
-        let rivals = rivals(input, file_name, &unit);
         let complaint = complaint(input, file_name, source, &path, printed.is_some());
         problems.extend(complaint);
         let twins =
             if sources.len() > 1 { sources.iter().map(|twin| twin.file.as_str()).collect() } else { Vec::new() };
-        files.insert(file_name.as_str(), FileDraft { source, twins, path, unit, merged, facts, assets, rivals });
+        files.insert(file_name.as_str(), FileDraft { source, twins, path, unit, merged, facts, assets });
     }
     problems.extend(assets::collisions(&files));
     Draft { module, name, files, problems, user_signs }
@@ -136,21 +133,6 @@ fn forget_unknown_lines(facts: &mut QuadletFacts) {
     for line in mounts.chain(unresolved) {
         *line = line.filter(|line| *line > 0);
     }
-}
-
-/// Foreign files that would make the same unit, or that hide ours by having its name.
-fn rivals<'a>(input: &Inputs<'a>, file_name: &str, unit: &str) -> Vec<&'a str> {
-    let foreign = input.generated.units.iter().filter(|other| !is_ours(input, &other.source));
-    let meets = foreign.filter(|other| {
-        let name = other.source.rsplit('/').next().unwrap_or_default();
-        other.name == unit || name == file_name
-    });
-    let sources: BTreeSet<&str> = meets.map(|other| other.source.as_str()).collect();
-    sources.into_iter().collect()
-}
-
-fn is_ours(input: &Inputs, source: &str) -> bool {
-    HostPath::new(source).is_ok_and(|source| input.quadlet_dir.contains(&source))
 }
 
 /// What the generator has against a file: it dropped it, or it skipped one of its drop-ins.

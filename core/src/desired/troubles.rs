@@ -59,11 +59,6 @@ fn of_file(draft: &Draft, file: &FileDraft) -> Vec<Trouble> {
         let clause = format!("both {first} and {second} would be installed as {}", file.path);
         troubles.push(Trouble { reason: Reason::ClaimedTwice, clause, hint: None });
     }
-    for rival in &file.rivals {
-        let unit = &file.unit;
-        let clause = format!("{rival}, found on this host, makes the unit {unit}");
-        troubles.push(Trouble { reason: Reason::Found, clause, hint: None });
-    }
     troubles.extend(file.facts.unresolved.iter().map(|finding| unresolved(file.source, finding)));
     for (installed, example) in &file.assets.missing {
         troubles.push(missing(draft, file, installed, *example));

@@ -3,6 +3,7 @@
 use crate::ledger::{Entry, Ledger};
 use crate::name::HostPath;
 use crate::observed::Wanted;
+use crate::quadlet::MountType;
 
 use super::{Body, Desired, Need, Resource};
 
@@ -19,8 +20,10 @@ pub fn wanted(desired: &Desired, ledger: &Ledger) -> Wanted {
     for entry in ledger.modules.values().flat_map(|module| module.resources.values()) {
         wanted.units.extend(entry.unit.clone());
         for (path, digest) in &entry.paths {
-            add_path(&mut wanted, path, !digest.is_empty());
+            add_path(&mut wanted, path, is_digest(digest));
         }
+        // Where data lay: a mount that moved away from it is told by it.
+        entry.mounts.values().for_each(|path| add_path(&mut wanted, path, false));
     }
     wanted
 }
@@ -51,6 +54,8 @@ fn add_resource(wanted: &mut Wanted, resource: &Resource, entry: Option<&Entry>)
             Need::Resource { .. } | Need::Secret(_) | Need::Network(_) | Need::Container(_) => {}
         }
     }
+    let mounts = resource.facts.mounts.iter().filter(|mount| mount.kind == MountType::Bind);
+    mounts.filter_map(|mount| HostPath::new(&mount.source).ok()).for_each(|path| add_path(wanted, &path, false));
     // A changed definition may publish what it did not hold before.
     let confirmed = entry.is_some_and(|entry| !entry.intent && (hash.is_none() || entry.hash.as_ref() == hash));
     wanted.listeners |= !resource.facts.ports.is_empty() && !confirmed;
@@ -59,4 +64,9 @@ fn add_resource(wanted: &mut Wanted, resource: &Resource, entry: Option<&Entry>)
 /// A path that one asks for with its digest is read, whoever else only wants to know that it is there.
 fn add_path(wanted: &mut Wanted, path: &HostPath, digest: bool) {
     *wanted.paths.entry(path.clone()).or_insert(false) |= digest;
+}
+
+/// The ledger also keeps marks of directories and targets of links in the place of a digest.
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|c| c.is_ascii_hexdigit())
 }
