@@ -19,13 +19,14 @@ use holdfast_core::report::{Counts, Report, ReportResult};
 use holdfast_core::step::{Act, Outcome, Step};
 
 use crate::error::AgentError;
-use crate::execute::{Hands, Limits};
+use crate::execute::Hands;
 use crate::generator::{self, Staged};
 use crate::observe::{self, Eyes};
 use crate::reporting::Reporting;
 use crate::settings::Settings;
 use crate::source::directory;
 use crate::store::Store;
+use crate::watch::Limits;
 
 /// Whether to wait while another apply runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,23 +107,23 @@ async fn run(
     let eyes = Eyes::open(settings).await.map_err(observe_error)?;
     let (asked, mut observed) = sources.look(&eyes, scope, before).await?;
     let mut plan = asked.plan(&observed, before);
-    let mut hands = Hands::open(settings, limits(settings, &asked.desired)).await.map_err(observe_error)?;
-    if pull(&eyes, &mut hands, &plan, &mut observed, progress).await? {
-        plan = asked.plan(&observed, before);
+    let mut outcomes = Vec::new();
+    let mut intended = before.clone();
+    let mut verified = None;
+    if !plan.steps.is_empty() {
+        let mut hands = Hands::new(settings, limits(settings, &asked.desired)).await.map_err(observe_error)?;
+        if pull(&eyes, &mut hands, &plan, &mut observed, progress).await? {
+            plan = asked.plan(&observed, before);
+        }
+        intended = confirm::intents(before, &plan);
+        store.write(&intended)?;
+        outcomes = hands.execute(&plan.steps, progress).await;
+        observed = eyes.observe(&asked.wanted).await.map_err(observe_error)?;
     }
-
-    let intended = confirm::intents(before, &plan);
-    store.write(&intended)?;
-    let outcomes = hands.execute(&plan.steps, progress).await;
-
-    let (ledger, verified) = if plan.steps.is_empty() {
-        (confirm::confirmed(&intended, &plan, &outcomes, &asked.desired, &observed), None)
-    } else {
-        let after = eyes.observe(&asked.wanted).await.map_err(observe_error)?;
-        let ledger = confirm::confirmed(&intended, &plan, &outcomes, &asked.desired, &after);
-        let verified = asked.plan(&after, &ledger);
-        (ledger, Some(verified))
-    };
+    let ledger = confirm::confirmed(&intended, &plan, &outcomes, &asked.desired, &observed);
+    if !plan.steps.is_empty() {
+        verified = Some(asked.plan(&observed, &ledger));
+    }
     let ledger = confirm::with_holds(&ledger, &plan.holds, scope, started_usec);
     store.write(&ledger)?;
 
@@ -323,13 +324,13 @@ fn now_usec() -> u64 {
 }
 
 /// How long each unit's container may take to become healthy, and must then stay so.
-fn limits(settings: &Settings, desired: &Desired) -> Limits {
-    let mut limits = Limits::new();
+fn limits(settings: &Settings, desired: &Desired) -> BTreeMap<String, Limits> {
+    let mut limits = BTreeMap::new();
     for module in desired.modules.values() {
         let timeout = module.manifest.health_timeout.unwrap_or(settings.health_timeout);
-        let watch = module.manifest.health_watch.unwrap_or(settings.health_watch);
+        let stay = module.manifest.health_watch.unwrap_or(settings.health_watch);
         for unit in module.resources.values().filter_map(|resource| resource.unit.as_ref()) {
-            limits.insert(unit.clone(), (timeout, watch));
+            limits.insert(unit.clone(), Limits { timeout, stay });
         }
     }
     limits
