@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expand::HostFacts;
 use crate::generated::{Generated, GeneratorMessage};
-use crate::module::{Module, QuadletSource};
+use crate::module::{Module, QuadletSource, dropin_folders};
 use crate::name::{HostPath, ModuleName};
 use crate::problem::{Problem, Severity};
 use crate::quadlet::{Finding, QuadletFacts};
@@ -162,18 +162,12 @@ fn is_about(message: &GeneratorMessage, file_name: &str, path: &HostPath, printe
         Some(file) if file == path.as_str() => true,
         Some(file) => {
             let folder = file.rsplit('/').nth(1).unwrap_or_default();
-            folder.strip_suffix(".d").is_some_and(|stem| dropin_folder_is_of(stem, file_name))
+            // An operator's own drop-ins cross directories, and those of a whole type do, too.
+            let of_type = file_name.rsplit_once('.').is_some_and(|(_, kind)| folder.strip_suffix(".d") == Some(kind));
+            of_type || dropin_folders(file_name).iter().any(|applies| applies == folder)
         }
         None => !printed && message.text.contains(&format!("\"{file_name}\"")),
     }
-}
-
-/// True when drop-ins of `STEM.d` go into a file: its own name, a dashed prefix of it, its template, or its whole kind.
-fn dropin_folder_is_of(stem: &str, file_name: &str) -> bool {
-    let Some((base, extension)) = file_name.rsplit_once('.') else { return false };
-    let Some((of, kind)) = stem.rsplit_once('.') else { return stem == extension };
-    let template = base.split_once('@').is_some_and(|(template, _)| of.strip_suffix('@') == Some(template));
-    kind == extension && (of == base || template || (of.ends_with('-') && base.starts_with(of)))
 }
 
 /// `converting "a.container": unsupported key … in /etc/…/a.container` -> `unsupported key …`.
