@@ -192,6 +192,15 @@ pub enum Body {
     Opaque,
 }
 
+/// A file that travels beside a Quadlet file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asset {
+    /// Its bytes.
+    pub content: Vec<u8>,
+    /// `mode & 0o777`, as in the module.
+    pub mode: u32,
+}
+
 /// A path below a directory; the directory itself where the name cannot be in a path.
 fn below(directory: &HostPath, name: &str) -> HostPath {
     directory.join(name).unwrap_or_else(|_| directory.clone())
@@ -200,13 +209,4 @@ fn below(directory: &HostPath, name: &str) -> HostPath {
 /// The path with its links resolved, where a look has told.
 fn real<'a>(input: &Inputs<'a>, path: &'a HostPath) -> &'a HostPath {
     input.seen.get(path).map_or(path, |facts| &facts.real)
-}
-
-/// A file that travels beside a Quadlet file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asset {
-    /// Its bytes.
-    pub content: Vec<u8>,
-    /// `mode & 0o777`, as in the module.
-    pub mode: u32,
 }

@@ -52,7 +52,7 @@ pub fn staged(module: &Module) -> Result<BTreeMap<String, Vec<u8>>, Vec<Problem>
     for (name, sources) in &module.quadlets {
         let Some(source) = sources.first() else { continue };
         files.insert(name.clone(), source.text.clone().into_bytes());
-        let facts = reading::offline(name, source);
+        let facts = reading::offline_facts(name, source);
         let assets = of(module, source, &facts);
         problems.extend(assets.problems);
         for (installed, found) in assets.found {
@@ -66,11 +66,6 @@ pub fn staged(module: &Module) -> Result<BTreeMap<String, Vec<u8>>, Vec<Problem>
 /// What a Quadlet file refers to by a relative path.
 pub(super) fn of<'a>(module: &'a Module, source: &'a QuadletSource, facts: &QuadletFacts) -> Assets<'a> {
     let mut assets = Assets::default();
-    for mount in facts.mounts.iter().filter(|mount| mount.relative && !mount.read_only) {
-        let text = format!("{} is mounted read-write by a relative path: it would be written below /etc", mount.source);
-        let hint = "use an absolute path for data, or mount it with :ro".to_owned();
-        assets.problems.push(Problem::error(&source.file, own_line(source, mount.line), text).hint(hint));
-    }
     let folder = source.file.rsplit_once('/').map_or("", |(folder, _)| folder);
     for written in &facts.assets {
         let Some(installed) = clean(written) else {

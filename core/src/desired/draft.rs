@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::expand::HostFacts;
+use crate::expand::{self, HostFacts};
 use crate::generated::{Generated, GeneratorMessage};
-use crate::module::{Module, QuadletSource};
+use crate::module::{Module, QuadletSource, dropin_folders};
 use crate::name::{HostPath, ModuleName};
 use crate::problem::{Problem, Severity};
-use crate::quadlet::{Finding, QuadletFacts};
+use crate::quadlet::{self, Finding, QuadletFacts};
 use crate::unitfile::UnitFile;
 
-use super::assets::{self, Assets};
+use super::assets::{self, Assets, own_line};
 use super::reading::{self, Siblings};
 use super::{Inputs, below};
 
@@ -56,7 +56,7 @@ pub(super) fn all<'a>(input: &Inputs<'a>) -> Vec<Draft<'a>> {
 pub fn environment_files(modules: &[Module], generated: &Generated, host: &HostFacts) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
     let mut add = |unit: &UnitFile, name: &str| {
-        files.extend(reading::service_env_files(unit, name, host).into_iter().map(|(path, _)| path));
+        files.extend(expand::environment_files(unit, host, name).into_iter().map(|(path, _)| path));
     };
     for (file_name, source) in modules.iter().flat_map(|module| &module.quadlets) {
         let ends = format!("/{}", file_name);
@@ -91,10 +91,10 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
         let Some(source) = sources.first() else { continue };
         let path = below(&directory, file_name);
         let printed = input.generated.of_source(path.as_str()).last();
-        let own = reading::facts(input, file_name, &directory, &source.parsed, source.kind, siblings);
-        let merged = printed.and_then(|unit| UnitFile::parse(&unit.text).ok()).map(|text| merge(&text, source));
+        let own = reading::facts(input, file_name, &directory, source.kind, &source.parsed, siblings);
+        let merged = printed.and_then(reading::read_printed).map(|unit| reading::with_lines_of(unit, &source.parsed));
         let merged = merged.unwrap_or_else(|| source.parsed.clone());
-        let mut facts = reading::facts(input, file_name, &directory, &merged, source.kind, siblings);
+        let mut facts = reading::facts(input, file_name, &directory, source.kind, &merged, siblings);
         // The generator adds lines with %t and targets of its own: only what the module says is a sign.
         facts.user_signs = own.user_signs;
         forget_unknown_lines(&mut facts);
@@ -102,6 +102,7 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
         let assets = assets::of(module, source, &facts);
         problems.extend(assets.problems.iter().cloned());
         let unit = printed.map_or_else(|| reading::unit_name(file_name, source), |unit| unit.name.clone());
+        problems.extend(plain_errors(source));
         let complaint = complaint(input, file_name, source, &path, printed.is_some());
         problems.extend(complaint);
         let twins =
@@ -112,19 +113,14 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
     Draft { module, name, files, problems, user_signs }
 }
 
-/// The Quadlet section from the generator, with drop-ins merged, and the rest of what it printed. Lines are looked up in
-/// the module's own text, 0 where the generator or an operator's drop-in brought the assignment.
-fn merge(printed: &UnitFile, source: &QuadletSource) -> UnitFile {
-    let mut unit = UnitFile::default();
-    for entry in &printed.entries {
-        let section = entry.section.strip_prefix("X-").unwrap_or(&entry.section);
-        let mine = |own: &&crate::unitfile::Entry| own.section == section && own.key == entry.key;
-        let same = source.parsed.entries.iter().filter(mine).find(|own| own.value == entry.value);
-        let line = same.map_or(0, |own| own.line);
-        unit.entries.push(crate::unitfile::Entry { section: section.to_owned(), line, ..entry.clone() });
-    }
-    unit.sections = printed.sections.iter().map(|name| name.strip_prefix("X-").unwrap_or(name).to_owned()).collect();
-    unit
+/// What is plainly wrong in a file, with the lines of its own.
+fn plain_errors(source: &QuadletSource) -> Vec<Problem> {
+    let errors = quadlet::problems(source.kind, &source.parsed).into_iter();
+    let errors = errors.filter(|problem| problem.severity == Severity::Error);
+    // An environment file that is never found makes one container wait for it, not the module unreadable.
+    let key = |line: Option<u32>| source.parsed.entries.iter().find(|entry| Some(entry.line) == line).map(|e| e.key.as_str());
+    let errors = errors.filter(|problem| key(problem.line) != Some("EnvironmentFile"));
+    errors.map(|problem| Problem { file: source.file.clone(), line: own_line(source, problem.line), ..problem }).collect()
 }
 
 fn forget_unknown_lines(facts: &mut QuadletFacts) {
@@ -162,18 +158,12 @@ fn is_about(message: &GeneratorMessage, file_name: &str, path: &HostPath, printe
         Some(file) if file == path.as_str() => true,
         Some(file) => {
             let folder = file.rsplit('/').nth(1).unwrap_or_default();
-            folder.strip_suffix(".d").is_some_and(|stem| dropin_folder_is_of(stem, file_name))
+            // An operator's own drop-ins cross directories, and those of a whole type do, too.
+            let of_type = file_name.rsplit_once('.').is_some_and(|(_, kind)| folder.strip_suffix(".d") == Some(kind));
+            of_type || dropin_folders(file_name).iter().any(|applies| applies == folder)
         }
         None => !printed && message.text.contains(&format!("\"{file_name}\"")),
     }
-}
-
-/// True when drop-ins of `STEM.d` go into a file: its own name, a dashed prefix of it, its template, or its whole kind.
-fn dropin_folder_is_of(stem: &str, file_name: &str) -> bool {
-    let Some((base, extension)) = file_name.rsplit_once('.') else { return false };
-    let Some((of, kind)) = stem.rsplit_once('.') else { return stem == extension };
-    let template = base.split_once('@').is_some_and(|(template, _)| of.strip_suffix('@') == Some(template));
-    kind == extension && (of == base || template || (of.ends_with('-') && base.starts_with(of)))
 }
 
 /// `converting "a.container": unsupported key … in /etc/…/a.container` -> `unsupported key …`.

@@ -6,17 +6,19 @@ use crate::name::HostPath;
 use crate::resource::{Kind, ResourceKey};
 
 use super::draft::{Draft, FileDraft};
+use super::reading::Siblings;
 use super::{Body, Desired, Inputs, Need, bodies, directories, real, reading, units};
 
 /// Fills in the needs of all resources.
 pub(super) fn tie(input: &Inputs, drafts: &[Draft], desired: &mut Desired) {
     let index = Index::of(input, drafts, desired);
+    let siblings = Siblings::of(input);
     let mut needs: BTreeMap<Id, BTreeSet<Need>> = BTreeMap::new();
     for draft in drafts {
         let module = draft.module.name.as_str();
         for (file_name, file) in &draft.files {
             let id = (module.to_owned(), bodies::quadlet_key(file_name, file));
-            needs.insert(id, quadlet(input, &index, draft, file));
+            needs.insert(id, quadlet(input, &index, &siblings, draft, file));
         }
         for (name, unit) in &draft.module.units {
             let id = (module.to_owned(), ResourceKey::new(Kind::Unit, name));
@@ -47,12 +49,14 @@ fn need((module, key): &Id) -> Need {
     Need::Resource { module: module.clone(), key: key.clone() }
 }
 
-fn quadlet(input: &Inputs, index: &Index, draft: &Draft, file: &FileDraft) -> BTreeSet<Need> {
+fn quadlet(
+    input: &Inputs, index: &Index, siblings: &Siblings, draft: &Draft, file: &FileDraft,
+) -> BTreeSet<Need> {
     let (module, facts) = (draft.module.name.as_str(), &file.facts);
     let mut needs = BTreeSet::new();
     let volume_files = facts.mounts.iter().filter_map(|mount| mount.file.as_ref());
     for name in facts.files.iter().chain(volume_files) {
-        needs.extend(index.file(module, name).or_else(|| foreign(input, name)));
+        needs.extend(index.file(module, name).or_else(|| foreign(siblings, name)));
     }
     for name in bodies::volume_names(facts) {
         needs.extend(index.volumes.get(module, name));
@@ -81,8 +85,8 @@ fn quadlet(input: &Inputs, index: &Index, draft: &Draft, file: &FileDraft) -> BT
 }
 
 /// What a reference to a Quadlet file outside of the modules comes down to.
-fn foreign(input: &Inputs, file_name: &str) -> Option<Need> {
-    let name = reading::foreign_name(input, file_name)?;
+fn foreign(siblings: &Siblings, file_name: &str) -> Option<Need> {
+    let name = siblings.object(file_name)?;
     match Kind::of_quadlet(file_name)? {
         Kind::Network => Some(Need::Network(name)),
         Kind::Container => Some(Need::Container(name)),
