@@ -17,7 +17,8 @@ pub const VERBS: [&str; 9] =
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        wrapped(f, "", "  ", &self.sentence())?;
+        // One line, however long: it is the one that scripts look for.
+        writeln!(f, "{}", escape(&self.sentence()))?;
         if self.result == ReportResult::Interrupted {
             wrapped(f, "", "  ", "It was cut off: what is listed was done, and what is not listed is not known.")?;
         }
