@@ -58,8 +58,8 @@ pub struct Summary {
     pub sentence: String,
 }
 
-/// Builds the report from its entries, in any order. Entries that are not ours or not of the first one's report are passed
-/// over; entries that cannot be read count as missing.
+/// Builds the report from its entries, in any order. Entries that are not ours or not of the first one's report are
+/// passed over; entries that cannot be read count as missing.
 #[must_use]
 pub fn rebuild(entries: &[Fields]) -> Rebuilt {
     let mut parts = Parts::default();
