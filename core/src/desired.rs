@@ -1,12 +1,70 @@
 //! What the assigned modules ask for: resources with needs and claims. Two claims on one thing are decided here.
 
+mod assets;
+mod bodies;
+mod claims;
+mod directories;
+mod draft;
+mod needs;
+mod reading;
+mod troubles;
+mod units;
+mod wanted;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::expand::{EnvFiles, HostFacts};
+use crate::generated::Generated;
 use crate::hold::Reason;
+use crate::ledger::Ledger;
 use crate::manifest::Manifest;
+use crate::module::Module;
 use crate::name::{HostPath, ModuleName};
+use crate::observed::PathFacts;
 use crate::quadlet::QuadletFacts;
 use crate::resource::ResourceKey;
+
+pub use assets::staged;
+pub use draft::environment_files;
+pub use wanted::wanted;
+
+/// All that [`assemble`] may know.
+#[derive(Debug, Clone)]
+pub struct Inputs<'a> {
+    /// The assigned modules, as read.
+    pub modules: &'a [Module],
+    /// What Podman's generator makes of them in their places.
+    pub generated: &'a Generated,
+    /// What specifiers need to know.
+    pub host: &'a HostFacts,
+    /// The files of [`environment_files`].
+    pub env: &'a EnvFiles,
+    /// Where Quadlet files are installed: `/etc/containers/systemd/holdfast`.
+    pub quadlet_dir: HostPath,
+    /// Where plain units are installed: `/etc/systemd/system`.
+    pub unit_dir: HostPath,
+    /// Where lines for `/run` are installed: `/etc/tmpfiles.d`.
+    pub tmpfiles_dir: HostPath,
+    /// Podman's version, for sentences.
+    pub podman_version: &'a str,
+    /// What is ours: who has a claim keeps it.
+    pub ledger: &'a Ledger,
+    /// What a look found at the paths of [`wanted`]; empty before the first look. Whether a mounted path is a file, and
+    /// where links lead, decides whose it is: the road assembles, looks, and assembles again with what it saw.
+    pub seen: &'a BTreeMap<HostPath, PathFacts>,
+}
+
+/// What the modules ask for on this host.
+#[must_use]
+pub fn assemble(input: &Inputs) -> Desired {
+    let drafts = draft::all(input);
+    let directories = directories::judge(input, &drafts);
+    let mut desired = bodies::list(input, &drafts, &directories);
+    needs::tie(input, &drafts, &mut desired);
+    claims::settle(input, &drafts, &directories, &mut desired);
+    troubles::tell(input, &drafts, &mut desired);
+    desired
+}
 
 /// Everything that is asked for on this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -141,4 +199,14 @@ pub struct Asset {
     pub content: Vec<u8>,
     /// `mode & 0o777`, as in the module.
     pub mode: u32,
+}
+
+/// A path below a directory; the directory itself where the name cannot be in a path.
+fn below(directory: &HostPath, name: &str) -> HostPath {
+    directory.join(name).unwrap_or_else(|_| directory.clone())
+}
+
+/// The path with its links resolved, where a look has told.
+fn real<'a>(input: &Inputs<'a>, path: &'a HostPath) -> &'a HostPath {
+    input.seen.get(path).map_or(path, |facts| &facts.real)
 }

@@ -1,5 +1,12 @@
 //! A module's files -> what they are: Quadlet files with their drop-ins, plain units, files, declared paths.
 
+mod classify;
+mod dropins;
+mod place;
+mod read;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use crate::manifest::Manifest;
@@ -7,6 +14,11 @@ use crate::name::HostPath;
 use crate::problem::Problem;
 use crate::resource::Kind;
 use crate::unitfile::UnitFile;
+
+pub use classify::{is_left_alone, size_cap};
+pub use dropins::dropin_folders;
+pub(crate) use place::refusal;
+pub use read::read;
 
 /// The files of one directory below the modules directory, as read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

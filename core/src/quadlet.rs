@@ -1,9 +1,28 @@
 //! What one merged Quadlet file needs and claims.
 
+mod args;
+mod canonical;
+mod image;
+mod keys;
+pub mod mounts;
+mod names;
+pub mod ports;
+mod problems;
+mod read;
+mod signs;
+
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
 
 use crate::name::HostPath;
 use crate::ports::PortClaim;
+
+pub use keys::unsupported_keys;
+pub use names::{default_unit_name, is_template, object_name, section, unit_name};
+pub use problems::problems;
+pub use read::read;
 
 /// The facts of one Quadlet file after drop-ins are merged and specifiers and variables are expanded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,177 @@
+//! One module with what the generator says of it: facts per Quadlet file, and what makes the module unreadable.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::expand::{self, HostFacts};
+use crate::generated::{Generated, GeneratorMessage};
+use crate::module::{Module, QuadletSource, dropin_folders};
+use crate::name::{HostPath, ModuleName};
+use crate::problem::{Problem, Severity};
+use crate::quadlet::{self, Finding, QuadletFacts};
+use crate::unitfile::UnitFile;
+
+use super::assets::{self, Assets, own_line};
+use super::reading::{self, Siblings};
+use super::{Inputs, below};
+
+/// One module, on the way to its resources.
+pub(super) struct Draft<'a> {
+    pub module: &'a Module,
+    pub name: Option<ModuleName>,
+    pub files: BTreeMap<&'a str, FileDraft<'a>>,
+    /// Errors only: the module's own and the generator's. One is enough to hold all of it.
+    pub problems: Vec<Problem>,
+    /// Signs of a user's own manager, with the file.
+    pub user_signs: Vec<(&'a QuadletSource, Finding)>,
+}
+
+/// One Quadlet file of a module.
+pub(super) struct FileDraft<'a> {
+    pub source: &'a QuadletSource,
+    /// Relative paths of all files of this name, where there are several.
+    pub twins: Vec<&'a str>,
+    pub path: HostPath,
+    pub unit: String,
+    /// The text that is in force: the generator's, or the module's own where there is none.
+    pub merged: UnitFile,
+    pub facts: QuadletFacts,
+    pub assets: Assets<'a>,
+}
+
+impl Draft<'_> {
+    /// True when nothing of the module is applied, whatever the host says.
+    pub fn is_held_whole(&self) -> bool {
+        !self.problems.is_empty() || !self.module.unsafe_owner.is_empty() || !self.user_signs.is_empty()
+    }
+}
+
+/// Reads every module against the generator's output.
+pub(super) fn all<'a>(input: &Inputs<'a>) -> Vec<Draft<'a>> {
+    let siblings = Siblings::of(input);
+    input.modules.iter().map(|module| draft(input, module, &siblings)).collect()
+}
+
+/// The files that `[Service] EnvironmentFile=` names, as paths on the host: to be read before [`super::assemble`].
+#[must_use]
+pub fn environment_files(modules: &[Module], generated: &Generated, host: &HostFacts) -> BTreeSet<String> {
+    let mut files = BTreeSet::new();
+    let mut add = |unit: &UnitFile, name: &str| {
+        files.extend(expand::environment_files(unit, host, name).into_iter().map(|(path, _)| path));
+    };
+    for (file_name, source) in modules.iter().flat_map(|module| &module.quadlets) {
+        let ends = format!("/{}", file_name);
+        for printed in generated.units.iter().filter(|printed| printed.source.ends_with(&ends)) {
+            if let Ok(unit) = UnitFile::parse(&printed.text) {
+                add(&unit, &printed.name);
+            }
+        }
+        // A file that the generator dropped is held, but its sentence shall not blame a variable that is set.
+        for source in source {
+            add(&source.parsed, &reading::unit_name(file_name, source));
+        }
+    }
+    files
+}
+
+fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Draft<'a> {
+    let directory = below(&input.quadlet_dir, &module.name);
+    let mut problems: Vec<Problem> =
+        module.problems.iter().filter(|problem| problem.severity == Severity::Error).cloned().collect();
+    let name = match ModuleName::new(module.name.as_str()) {
+        Ok(name) => Some(name),
+        Err(error) if problems.is_empty() => {
+            problems.push(Problem::error("", None, error.to_string()));
+            None
+        }
+        Err(_) => None,
+    };
+    let mut files = BTreeMap::new();
+    let mut user_signs = Vec::new();
+    for (file_name, sources) in &module.quadlets {
+        let Some(source) = sources.first() else { continue };
+        let path = below(&directory, file_name);
+        let printed = input.generated.of_source(path.as_str()).last();
+        let own = reading::facts(input, file_name, &directory, source.kind, &source.parsed, siblings);
+        let merged = printed.and_then(reading::read_printed).map(|unit| reading::with_lines_of(unit, &source.parsed));
+        let merged = merged.unwrap_or_else(|| source.parsed.clone());
+        let mut facts = reading::facts(input, file_name, &directory, source.kind, &merged, siblings);
+        // The generator adds lines with %t and targets of its own: only what the module says is a sign.
+        facts.user_signs = own.user_signs;
+        forget_unknown_lines(&mut facts);
+        user_signs.extend(facts.user_signs.iter().map(|sign| (source, sign.clone())));
+        let assets = assets::of(module, source, &facts);
+        problems.extend(assets.problems.iter().cloned());
+        let unit = printed.map_or_else(|| reading::unit_name(file_name, source), |unit| unit.name.clone());
+        problems.extend(plain_errors(source));
+        let complaint = complaint(input, file_name, source, &path, printed.is_some());
+        problems.extend(complaint);
+        let twins =
+            if sources.len() > 1 { sources.iter().map(|twin| twin.file.as_str()).collect() } else { Vec::new() };
+        files.insert(file_name.as_str(), FileDraft { source, twins, path, unit, merged, facts, assets });
+    }
+    problems.extend(assets::collisions(&files));
+    Draft { module, name, files, problems, user_signs }
+}
+
+/// What is plainly wrong in a file, with the lines of its own.
+fn plain_errors(source: &QuadletSource) -> Vec<Problem> {
+    let errors = quadlet::problems(source.kind, &source.parsed).into_iter();
+    let errors = errors.filter(|problem| problem.severity == Severity::Error);
+    // An environment file that is never found makes one container wait for it, not the module unreadable.
+    let key = |line: Option<u32>| source.parsed.entries.iter().find(|entry| Some(entry.line) == line).map(|e| e.key.as_str());
+    let errors = errors.filter(|problem| key(problem.line) != Some("EnvironmentFile"));
+    errors.map(|problem| Problem { file: source.file.clone(), line: own_line(source, problem.line), ..problem }).collect()
+}
+
+fn forget_unknown_lines(facts: &mut QuadletFacts) {
+    let mounts = facts.mounts.iter_mut().map(|mount| &mut mount.line);
+    let unresolved = facts.unresolved.iter_mut().map(|finding| &mut finding.line);
+    for line in mounts.chain(unresolved) {
+        *line = line.filter(|line| *line > 0);
+    }
+}
+
+/// What the generator has against a file: it dropped it, or it skipped one of its drop-ins.
+fn complaint(
+    input: &Inputs, file_name: &str, source: &QuadletSource, path: &HostPath, printed: bool,
+) -> Option<Problem> {
+    let named = input.generated.messages.iter().filter(|message| !message.text.to_lowercase().starts_with("warning"));
+    let mut about = named.filter(|message| is_about(message, file_name, path, printed));
+    let version = input.podman_version;
+    if let Some(message) = about.next() {
+        let text = trim_message(&message.text);
+        let line = key_of(text).and_then(|key| source.parsed.entries.iter().find(|entry| entry.key == key));
+        let line = line.map(|entry| entry.line).filter(|line| *line <= source.own_lines);
+        return Some(Problem::error(&source.file, line, format!("{text} (Podman {version})")));
+    }
+    // A file of the same name elsewhere hides this one: that is two claims on one name, not a fault of this file.
+    let is_namesake = |unit: &crate::generated::GeneratedUnit| unit.source.rsplit('/').next() == Some(file_name);
+    if printed || input.generated.units.iter().any(is_namesake) {
+        return None;
+    }
+    let text = format!("Podman's generator makes no unit of it and does not say why (Podman {version})");
+    Some(Problem::error(&source.file, None, text))
+}
+
+fn is_about(message: &GeneratorMessage, file_name: &str, path: &HostPath, printed: bool) -> bool {
+    match &message.file {
+        Some(file) if file == path.as_str() => true,
+        Some(file) => {
+            let folder = file.rsplit('/').nth(1).unwrap_or_default();
+            // An operator's own drop-ins cross directories, and those of a whole type do, too.
+            let of_type = file_name.rsplit_once('.').is_some_and(|(_, kind)| folder.strip_suffix(".d") == Some(kind));
+            of_type || dropin_folders(file_name).iter().any(|applies| applies == folder)
+        }
+        None => !printed && message.text.contains(&format!("\"{file_name}\"")),
+    }
+}
+
+/// `converting "a.container": unsupported key … in /etc/…/a.container` -> `unsupported key …`.
+fn trim_message(text: &str) -> &str {
+    let text = text.strip_prefix("converting ").and_then(|rest| rest.split_once(": ")).map_or(text, |(_, rest)| rest);
+    text.rsplit_once(" in /").map_or(text, |(text, _)| text)
+}
+
+fn key_of(text: &str) -> Option<&str> {
+    text.strip_prefix("unsupported key '")?.split('\'').next()
+}

@@ -1,0 +1,91 @@
+//! The seam to the Quadlet reader: which texts it reads, for whom, and with which neighbours.
+
+use std::collections::BTreeMap;
+
+use crate::expand::{self, EnvFiles, HostFacts};
+use crate::generated::GeneratedUnit;
+use crate::module::QuadletSource;
+use crate::name::HostPath;
+use crate::quadlet::{self, QuadletFacts};
+use crate::resource::Kind;
+use crate::unitfile::{Entry, UnitFile};
+
+use super::Inputs;
+
+/// All Quadlet files of the host by name: Podman reads one of a name, and it may be foreign.
+pub(super) struct Siblings(BTreeMap<String, UnitFile>);
+
+impl Siblings {
+    /// What the generator printed, and what it dropped as its module writes it.
+    pub fn of(input: &Inputs) -> Self {
+        let mut files = BTreeMap::new();
+        for printed in &input.generated.units {
+            let name = printed.source.rsplit('/').next().unwrap_or_default();
+            if let Some(unit) = read_printed(printed) {
+                files.entry(name.to_owned()).or_insert(unit);
+            }
+        }
+        for (name, sources) in input.modules.iter().flat_map(|module| &module.quadlets) {
+            if let Some(source) = sources.first() {
+                files.entry(name.clone()).or_insert_with(|| source.parsed.clone());
+            }
+        }
+        Self(files)
+    }
+
+    fn get(&self, file_name: &str) -> Option<UnitFile> {
+        self.0.get(file_name).cloned()
+    }
+
+    /// What Podman calls the object of a Quadlet file.
+    pub fn object(&self, file_name: &str) -> Option<String> {
+        quadlet::object_name(Kind::of_quadlet(file_name)?, file_name, self.0.get(file_name)?)
+    }
+}
+
+/// The facts of a text that stands for a module's Quadlet file.
+pub(super) fn facts(
+    input: &Inputs, file_name: &str, directory: &HostPath, kind: Kind, unit: &UnitFile, siblings: &Siblings,
+) -> QuadletFacts {
+    quadlet::read(kind, file_name, directory, unit, input.host, input.env, &|name| siblings.get(name))
+}
+
+/// The facts that a file tells without a host: good enough for what travels with it.
+pub(super) fn offline_facts(file_name: &str, source: &QuadletSource) -> QuadletFacts {
+    let (host, env) = (HostFacts::default(), EnvFiles::new());
+    quadlet::read(source.kind, file_name, &HostPath::root(), &source.parsed, &host, &env, &|_| None)
+}
+
+/// The merged text that the generator printed: its `[X-Container]` is the Quadlet section with all drop-ins.
+pub(super) fn read_printed(printed: &GeneratedUnit) -> Option<UnitFile> {
+    let mut unit = UnitFile::parse(&printed.text).ok()?;
+    let plain = |name: &str| name.strip_prefix("X-").unwrap_or(name).to_owned();
+    for entry in &mut unit.entries {
+        entry.section = plain(&entry.section);
+    }
+    unit.sections = unit.sections.iter().map(|name| plain(name)).collect();
+    Some(unit)
+}
+
+/// Gives the assignments the lines on which the module has them; 0 where the generator or an operator's drop-in brought
+/// them.
+pub(super) fn with_lines_of(mut unit: UnitFile, own: &UnitFile) -> UnitFile {
+    for entry in &mut unit.entries {
+        let same = |other: &&Entry| {
+            other.section == entry.section && other.key == entry.key && other.value.trim_end() == entry.value.trim_end()
+        };
+        entry.line = own.entries.iter().find(same).map_or(0, |other| other.line);
+    }
+    unit
+}
+
+/// The unit that Podman makes of a file, where its generator did not say.
+pub(super) fn unit_name(file_name: &str, source: &QuadletSource) -> String {
+    quadlet::unit_name(source.kind, file_name, &source.parsed)
+}
+
+/// `[Service] EnvironmentFile=` without `-`: files without which systemd does not start the unit.
+pub(super) fn required_env_files(unit: &UnitFile, unit_name: &str, host: &HostFacts) -> Vec<HostPath> {
+    let files = expand::environment_files(unit, host, unit_name).into_iter().filter(|(_, optional)| !optional);
+    files.filter_map(|(path, _)| HostPath::new(&path).ok()).collect()
+}
