@@ -9,7 +9,7 @@ use holdfast_core::confirm;
 use holdfast_core::desired::{self, Desired, Inputs};
 use holdfast_core::expand::{EnvFiles, HostFacts};
 use holdfast_core::generated::{Generated, GeneratedUnit};
-use holdfast_core::ledger::{Ledger, OperatorHold};
+use holdfast_core::ledger::{Ledger, ModuleEntry, OperatorHold};
 use holdfast_core::module::{self, Module};
 use holdfast_core::name::{HostPath, ModuleName};
 use holdfast_core::observed::{Observed, Wanted};
@@ -25,7 +25,7 @@ use crate::observe::{self, Eyes};
 use crate::reporting::Reporting;
 use crate::settings::Settings;
 use crate::source::directory;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::watch::Limits;
 
 /// Whether to wait while another apply runs.
@@ -66,7 +66,7 @@ pub struct Look {
 /// # Errors
 /// [`AgentError`] when a module is not assigned or the host cannot be looked at.
 pub async fn look(settings: &Settings, modules: &[String]) -> Result<Look, AgentError> {
-    let ledger = Store::peek(settings)?;
+    let ledger = open(settings)?.read().map_err(store_error)?;
     let scope = Scope::of(modules);
     check_assigned(settings, &scope, &ledger)?;
     let sources = Sources::read(settings).await?;
@@ -83,8 +83,9 @@ pub async fn look(settings: &Settings, modules: &[String]) -> Result<Look, Agent
 pub async fn apply(
     settings: &Settings, modules: &[String], busy: Busy, caller: &Caller, progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Report, AgentError> {
-    let store = Store::open(settings, busy).await?;
-    let before = store.read()?;
+    let store = open(settings)?;
+    let _lock = store.lock(busy).await?;
+    let before = store.read().map_err(store_error)?;
     let scope = Scope::of(modules);
     check_assigned(settings, &scope, &before)?;
     let reporting = Reporting::start("apply", caller, modules).await?;
@@ -116,7 +117,7 @@ async fn run(
             plan = asked.plan(&observed, before);
         }
         intended = confirm::intents(before, &plan);
-        store.write(&intended)?;
+        store.write(&intended).map_err(store_error)?;
         outcomes = hands.execute(&plan.steps, progress).await;
         observed = eyes.observe(&asked.wanted).await.map_err(observe_error)?;
     }
@@ -125,7 +126,7 @@ async fn run(
         verified = Some(asked.plan(&observed, &ledger));
     }
     let ledger = confirm::with_holds(&ledger, &plan.holds, scope, started_usec);
-    store.write(&ledger)?;
+    save(store, before, &ledger)?;
 
     Ok(account::report(Account {
         report,
@@ -148,8 +149,10 @@ pub async fn set_operator_hold(
     settings: &Settings, module: &str, note: Option<&str>, caller: &Caller,
 ) -> Result<(), AgentError> {
     let clock = Instant::now();
-    let store = Store::open(settings, Busy::Refuse).await?;
-    let mut ledger = store.read()?;
+    let store = open(settings)?;
+    let _lock = store.lock(Busy::Refuse).await?;
+    let mut ledger = store.read().map_err(store_error)?;
+    let before = ledger.clone();
     check_assigned(settings, &Scope::of(&[module.to_owned()]), &ledger)?;
     let name = ModuleName::new(module).map_err(|_| AgentError::NoSuchModule(module.to_owned()))?;
     let action = if note.is_some() { "hold" } else { "unhold" };
@@ -161,7 +164,7 @@ pub async fn set_operator_hold(
     if entry.resources.is_empty() && entry.operator_hold.is_none() {
         ledger.modules.remove(&name);
     }
-    if let Err(error) = store.write(&ledger) {
+    if let Err(error) = save(&store, &before, &ledger) {
         return Err(reporting.cut_off(error).await);
     }
     let report = Report {
@@ -196,7 +199,7 @@ async fn pull(
                 observed.pull_errors.insert(image.clone(), failure.error);
             }
             Outcome::Done | Outcome::Pinned(_) | Outcome::NotAttempted { after: _ } => {
-                let local = eyes.image(image).await.map_err(observe_error)?;
+                let local = eyes.engine().image(image).await.map_err(observe_error)?;
                 observed.images.insert(image.clone(), local);
                 observed.pulled.insert(image.clone());
             }
@@ -321,6 +324,26 @@ fn env_files(paths: &BTreeSet<String>) -> EnvFiles {
 fn now_usec() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn open(settings: &Settings) -> Result<Store, AgentError> {
+    Store::open(&settings.state_dir, &settings.quadlet_dir).map_err(store_error)
+}
+
+/// Writes the ledger, and beside the installed files each module's part that changed.
+fn save(store: &Store, before: &Ledger, ledger: &Ledger) -> Result<(), AgentError> {
+    store.write(ledger).map_err(store_error)?;
+    for (module, entry) in ledger.modules.iter().filter(|(module, entry)| before.modules.get(*module) != Some(*entry)) {
+        store.write_module_copy(module, entry).map_err(store_error)?;
+    }
+    for module in before.modules.keys().filter(|module| !ledger.modules.contains_key(*module)) {
+        store.write_module_copy(module, &ModuleEntry::default()).map_err(store_error)?;
+    }
+    Ok(())
+}
+
+fn store_error(error: StoreError) -> AgentError {
+    AgentError::Store(Box::new(error))
 }
 
 /// How long each unit's container may take to become healthy, and must then stay so.
