@@ -7,6 +7,7 @@ use std::os::unix::net::UnixListener as StdListener;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use holdfast_agent::error::chain;
 use holdfast_agent::journal::Journal;
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
@@ -43,8 +44,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let below = std::iter::successors(std::error::Error::source(&error), |error| error.source());
-            eprintln!("{}", below.fold(error.to_string(), |line, error| format!("{line}: {error}")));
+            eprintln!("{}", chain(&error));
             ExitCode::FAILURE
         }
     }
