@@ -1,5 +1,7 @@
 //! Where things are and how long they may take: defaults, then /usr/lib/holdfast, /run/holdfast, /etc/holdfast.
 
+mod load;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
