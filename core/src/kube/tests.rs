@@ -69,8 +69,8 @@ fn needs_and_claims_of_all_documents() -> Result<(), super::KubeError> {
     assert_eq!(
         mounts,
         [
-            (MountType::Bind, "/srv/job", "/data", false, Some(29)),
-            (MountType::Volume, "job-data", "/claim", true, Some(32)),
+            (MountType::Bind, "/srv/job", "/data", false, Some(28)),
+            (MountType::Volume, "job-data", "/claim", true, Some(31)),
         ]
     );
     assert_eq!(facts.relabels.iter().map(ToString::to_string).collect::<Vec<_>>(), ["/srv/job"]);
