@@ -1,24 +1,32 @@
 //! The road: read -> desired -> observe -> plan -> execute -> observe -> verify -> report.
 
-use holdfast_core::desired::Desired;
-use holdfast_core::ledger::Ledger;
-use holdfast_core::observed::Observed;
-use holdfast_core::plan::Plan;
-use holdfast_core::report::Report;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use holdfast_core::account::{self, Account};
+use holdfast_core::confirm;
+use holdfast_core::desired::{self, Desired, Inputs};
+use holdfast_core::expand::{EnvFiles, HostFacts};
+use holdfast_core::generated::{Generated, GeneratedUnit};
+use holdfast_core::ledger::{Ledger, ModuleEntry, OperatorHold};
+use holdfast_core::module::{self, Module};
+use holdfast_core::name::{HostPath, ModuleName};
+use holdfast_core::observed::{Observed, Wanted};
+use holdfast_core::plan::{self, Given, Plan, Scope};
+pub use holdfast_core::record::Caller;
+use holdfast_core::report::{Counts, Report, ReportResult};
+use holdfast_core::step::{Act, Outcome, Step};
 
 use crate::error::AgentError;
+use crate::execute::Hands;
+use crate::generator::{self, Staged};
+use crate::observe::{self, Eyes};
+use crate::reporting::Reporting;
 use crate::settings::Settings;
-
-/// Who asked for it; goes into the journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// The real user id.
-    pub uid: u32,
-    /// The audit login uid, none when unset.
-    pub loginuid: Option<u32>,
-    /// The command line, for people.
-    pub command_line: String,
-}
+use crate::source::directory;
+use crate::store::{Store, StoreError};
+use crate::watch::Limits;
 
 /// Whether to wait while another apply runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +66,14 @@ pub struct Look {
 /// # Errors
 /// [`AgentError`] when a module is not assigned or the host cannot be looked at.
 pub async fn look(settings: &Settings, modules: &[String]) -> Result<Look, AgentError> {
-    let _ = (settings, modules);
-    Err(AgentError::NotRoot)
+    let ledger = open(settings)?.read().map_err(store_error)?;
+    let scope = Scope::of(modules);
+    check_assigned(settings, &scope, &ledger)?;
+    let sources = Sources::read(settings).await?;
+    let eyes = Eyes::open(settings).await.map_err(observe_error)?;
+    let (asked, observed) = sources.look(&eyes, &scope, &ledger).await?;
+    let plan = asked.plan(&observed, &ledger);
+    Ok(Look { desired: asked.desired, observed, ledger, plan })
 }
 
 /// Applies modules; an empty list means all. Held resources are no error: the report says which.
@@ -69,8 +83,62 @@ pub async fn look(settings: &Settings, modules: &[String]) -> Result<Look, Agent
 pub async fn apply(
     settings: &Settings, modules: &[String], busy: Busy, caller: &Caller, progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Report, AgentError> {
-    let _ = (settings, modules, busy, caller, progress);
-    Err(AgentError::NotRoot)
+    let store = open(settings)?;
+    let _lock = store.lock(busy).await?;
+    let before = store.read().map_err(store_error)?;
+    let scope = Scope::of(modules);
+    check_assigned(settings, &scope, &before)?;
+    let reporting = Reporting::start("apply", caller, modules).await?;
+    match run(settings, &scope, &store, &before, reporting.id(), progress).await {
+        Ok(report) => {
+            reporting.finish(&report).await?;
+            Ok(report)
+        }
+        Err(error) => Err(reporting.cut_off(error).await),
+    }
+}
+
+/// Everything between the first and the last entry of the report.
+async fn run(
+    settings: &Settings, scope: &Scope, store: &Store, before: &Ledger, report: &str,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Report, AgentError> {
+    let (clock, started_usec) = (Instant::now(), now_usec());
+    let sources = Sources::read(settings).await?;
+    let eyes = Eyes::open(settings).await.map_err(observe_error)?;
+    let (asked, mut observed) = sources.look(&eyes, scope, before).await?;
+    let mut plan = asked.plan(&observed, before);
+    let mut outcomes = Vec::new();
+    let mut intended = before.clone();
+    let mut verified = None;
+    if !plan.steps.is_empty() {
+        let mut hands = Hands::new(settings, limits(settings, &asked.desired)).await.map_err(observe_error)?;
+        if pull(&eyes, &mut hands, &plan, &mut observed, progress).await? {
+            plan = asked.plan(&observed, before);
+        }
+        intended = confirm::intents(before, &plan);
+        store.write(&intended).map_err(store_error)?;
+        outcomes = hands.execute(&plan.steps, progress).await;
+        observed = eyes.observe(&asked.wanted).await.map_err(observe_error)?;
+    }
+    let ledger = confirm::confirmed(&intended, &plan, &outcomes, &asked.desired, &observed);
+    if !plan.steps.is_empty() {
+        verified = Some(asked.plan(&observed, &ledger));
+    }
+    let ledger = confirm::with_holds(&ledger, &plan.holds, scope, started_usec);
+    save(store, before, &ledger)?;
+
+    Ok(account::report(Account {
+        report,
+        started_usec,
+        duration_usec: u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX),
+        plan: &plan,
+        outcomes: &outcomes,
+        verified: verified.as_ref(),
+        before,
+        after: &ledger,
+        scope,
+    }))
 }
 
 /// Records the operator's hold on a module, or ends it (`note` = none); reports it to the journal.
@@ -80,6 +148,217 @@ pub async fn apply(
 pub async fn set_operator_hold(
     settings: &Settings, module: &str, note: Option<&str>, caller: &Caller,
 ) -> Result<(), AgentError> {
-    let _ = (settings, module, note, caller);
-    Err(AgentError::NotRoot)
+    let clock = Instant::now();
+    let store = open(settings)?;
+    let _lock = store.lock(Busy::Refuse).await?;
+    let mut ledger = store.read().map_err(store_error)?;
+    let before = ledger.clone();
+    check_assigned(settings, &Scope::of(&[module.to_owned()]), &ledger)?;
+    let name = ModuleName::new(module).map_err(|_| AgentError::NoSuchModule(module.to_owned()))?;
+    let action = if note.is_some() { "hold" } else { "unhold" };
+    let reporting = Reporting::start(action, caller, &[module.to_owned()]).await?;
+    let started_usec = now_usec();
+
+    let entry = ledger.modules.entry(name.clone()).or_default();
+    entry.operator_hold = note.map(|note| OperatorHold { note: note.to_owned(), since_usec: started_usec, uid: caller.uid });
+    if entry.resources.is_empty() && entry.operator_hold.is_none() {
+        ledger.modules.remove(&name);
+    }
+    if let Err(error) = save(&store, &before, &ledger) {
+        return Err(reporting.cut_off(error).await);
+    }
+    let report = Report {
+        report: reporting.id().to_owned(),
+        action: action.to_owned(),
+        result: ReportResult::Done,
+        counts: Counts::default(),
+        started_usec,
+        duration_usec: u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX),
+        resources: Vec::new(),
+        notes: Vec::new(),
+        newly_held: 0,
+        ended: Vec::new(),
+    };
+    reporting.finish(&report).await
+}
+
+/// Pulls what local storage does not have, before anything is touched. What cannot be pulled is a hold, not a failure,
+/// so the plan is made again; true when there was anything to pull.
+async fn pull(
+    eyes: &Eyes, hands: &mut Hands, plan: &Plan, observed: &mut Observed, progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<bool, AgentError> {
+    let pulls: Vec<Step> = plan.steps.iter().filter(|step| matches!(step.act, Act::Pull { .. })).cloned().collect();
+    if pulls.is_empty() {
+        return Ok(false);
+    }
+    let outcomes = hands.execute(&pulls, progress).await;
+    for (step, outcome) in pulls.iter().zip(outcomes) {
+        let Act::Pull { image } = &step.act else { continue };
+        match outcome {
+            Outcome::Failed(failure) => {
+                observed.pull_errors.insert(image.clone(), failure.error);
+            }
+            Outcome::Done | Outcome::Pinned(_) | Outcome::NotAttempted { after: _ } => {
+                let local = eyes.engine().image(image).await.map_err(observe_error)?;
+                observed.images.insert(image.clone(), local);
+                observed.pulled.insert(image.clone());
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Everything that is read before the host is looked at.
+struct Sources {
+    modules: Vec<Module>,
+    generated: Generated,
+    host: HostFacts,
+    env: EnvFiles,
+    places: Places,
+}
+
+/// Where the settings put things, as paths of the host.
+struct Places {
+    quadlets: HostPath,
+    units: HostPath,
+    tmpfiles: HostPath,
+}
+
+impl Sources {
+    async fn read(settings: &Settings) -> Result<Self, AgentError> {
+        let files = directory::read_all(&settings.modules_dir).map_err(observe_error)?;
+        let modules: Vec<Module> = files.iter().map(module::read).collect();
+        // What cannot be staged is unreadable, and keeps what is installed of it.
+        let staged: Vec<Staged> = modules
+            .iter()
+            .filter_map(|module| Some(Staged { module: module.name.clone(), files: desired::staged(module).ok()? }))
+            .collect();
+        let generated = generator::run(settings, &staged).await.map_err(observe_error)?;
+        let host = observe::host_facts();
+        let env = env_files(&desired::environment_files(&modules, &generated, &host));
+        let path = |path: &Path| HostPath::new(&path.to_string_lossy()).map_err(observe_error);
+        let places = Places {
+            quadlets: path(&settings.quadlet_dir)?,
+            units: path(&settings.unit_dir)?,
+            tmpfiles: path(&settings.tmpfiles_dir)?,
+        };
+        Ok(Self { modules, generated, host, env, places })
+    }
+
+    /// Looks at what the modules ask for. Whose a mounted path is depends on what is there, so that they are put together
+    /// again with what was seen; that asks for nothing else to look at.
+    async fn look(&self, eyes: &Eyes, scope: &Scope, ledger: &Ledger) -> Result<(Asked, Observed), AgentError> {
+        let unseen = self.assemble(ledger, &Observed::default());
+        let wanted = desired::wanted(&unseen, ledger);
+        let observed = eyes.observe(&wanted).await.map_err(observe_error)?;
+        let desired = self.assemble(ledger, &observed);
+        let foreign_quadlets = self.foreign_quadlets();
+        Ok((Asked { desired, wanted, scope: scope.clone(), foreign_quadlets }, observed))
+    }
+
+    fn assemble(&self, ledger: &Ledger, observed: &Observed) -> Desired {
+        desired::assemble(&Inputs {
+            modules: &self.modules,
+            generated: &self.generated,
+            host: &self.host,
+            env: &self.env,
+            quadlet_dir: self.places.quadlets.clone(),
+            unit_dir: self.places.units.clone(),
+            tmpfiles_dir: self.places.tmpfiles.clone(),
+            podman_version: &observed.podman_version,
+            ledger,
+            seen: &observed.paths,
+        })
+    }
+
+    /// Units that Quadlet files outside of our folder make.
+    fn foreign_quadlets(&self) -> BTreeMap<String, Vec<String>> {
+        let ours = |unit: &GeneratedUnit| HostPath::new(&unit.source).is_ok_and(|path| self.places.quadlets.contains(&path));
+        let mut foreign: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for unit in self.generated.units.iter().filter(|unit| !ours(unit)) {
+            foreign.entry(unit.name.clone()).or_default().push(unit.source.clone());
+        }
+        foreign
+    }
+}
+
+/// What the modules ask for, and what must be looked at to judge it.
+struct Asked {
+    desired: Desired,
+    wanted: Wanted,
+    scope: Scope,
+    foreign_quadlets: BTreeMap<String, Vec<String>>,
+}
+
+impl Asked {
+    fn plan(&self, observed: &Observed, ledger: &Ledger) -> Plan {
+        plan::plan(Given {
+            desired: &self.desired,
+            observed,
+            ledger,
+            foreign_quadlets: &self.foreign_quadlets,
+            scope: &self.scope,
+        })
+    }
+}
+
+/// A module that is named must be assigned, or in the ledger (its directory may have vanished).
+fn check_assigned(settings: &Settings, scope: &Scope, ledger: &Ledger) -> Result<(), AgentError> {
+    let Scope::Only(names) = scope else { return Ok(()) };
+    for name in names {
+        let in_ledger = ModuleName::new(name.as_str()).is_ok_and(|name| ledger.modules.contains_key(&name));
+        if !in_ledger && !(settings.modules_dir.join(name).is_dir() && !name.contains('/')) {
+            return Err(AgentError::NoSuchModule(name.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// The files that `[Service] EnvironmentFile=` names. One that cannot be read is as one that is not there: what it would
+/// have set stays unresolved, and that is said.
+fn env_files(paths: &BTreeSet<String>) -> EnvFiles {
+    paths.iter().map(|path| (path.clone(), std::fs::read_to_string(path).ok())).collect()
+}
+
+/// Microseconds since 1970.
+fn now_usec() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn open(settings: &Settings) -> Result<Store, AgentError> {
+    Store::open(&settings.state_dir, &settings.quadlet_dir).map_err(store_error)
+}
+
+/// Writes the ledger, and beside the installed files each module's part that changed.
+fn save(store: &Store, before: &Ledger, ledger: &Ledger) -> Result<(), AgentError> {
+    store.write(ledger).map_err(store_error)?;
+    for (module, entry) in ledger.modules.iter().filter(|(module, entry)| before.modules.get(*module) != Some(*entry)) {
+        store.write_module_copy(module, entry).map_err(store_error)?;
+    }
+    for module in before.modules.keys().filter(|module| !ledger.modules.contains_key(*module)) {
+        store.write_module_copy(module, &ModuleEntry::default()).map_err(store_error)?;
+    }
+    Ok(())
+}
+
+fn store_error(error: StoreError) -> AgentError {
+    AgentError::Store(Box::new(error))
+}
+
+/// How long each unit's container may take to become healthy, and must then stay so.
+fn limits(settings: &Settings, desired: &Desired) -> BTreeMap<String, Limits> {
+    let mut limits = BTreeMap::new();
+    for module in desired.modules.values() {
+        let timeout = module.manifest.health_timeout.unwrap_or(settings.health_timeout);
+        let stay = module.manifest.health_watch.unwrap_or(settings.health_watch);
+        for unit in module.resources.values().filter_map(|resource| resource.unit.as_ref()) {
+            limits.insert(unit.clone(), Limits { timeout, stay });
+        }
+    }
+    limits
+}
+
+fn observe_error(error: impl std::error::Error + Send + Sync + 'static) -> AgentError {
+    AgentError::Observe(Box::new(error))
 }

@@ -6,6 +6,7 @@ pub mod execute;
 pub mod generator;
 pub mod journal;
 pub mod observe;
+pub mod reporting;
 pub mod settings;
 pub mod source;
 pub mod store;

@@ -46,6 +46,12 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// The modules that were named; no names mean all.
+    #[must_use]
+    pub fn of(names: &[String]) -> Self {
+        if names.is_empty() { Self::All } else { Self::Only(names.iter().cloned().collect()) }
+    }
+
     /// True when a module is asked for.
     #[must_use]
     pub fn has(&self, module: &str) -> bool {

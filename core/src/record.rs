@@ -128,7 +128,8 @@ pub fn interrupted(run: Run<'_>, seq: u32, because: &str) -> Record {
 /// the finished one. `first` is the number of entries that were written before.
 #[must_use]
 pub fn records(report: &Report, first: u32) -> Vec<Record> {
-    let Report { report: id, action, result, counts, started_usec, duration_usec, resources, notes, newly_held, ended } = report;
+    let Report { report: id, action, result, counts, started_usec, duration_usec, resources, notes, newly_held, ended } =
+        report;
     let run = Run { report: id, action };
     let mut records = Vec::with_capacity(resources.len() + ended.len() + notes.len() + 1);
     let mut seq = first..;

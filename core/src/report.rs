@@ -174,7 +174,10 @@ pub struct HoldEnded {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CountsError {
     /// A resource is in no state of the report, or in two.
-    #[error("{asked} resource(s) were asked for, but {applied} applied, {held} held, {failed} failed and {not_attempted} not attempted make {sum}")]
+    #[error(
+        "{asked} resource(s) were asked for, but {applied} applied, {held} held, {failed} failed and {not_attempted} \
+         not attempted make {sum}"
+    )]
     Total {
         /// `total`.
         asked: u32,
@@ -319,8 +322,8 @@ impl Report {
         Ok(())
     }
 
-    /// The exit status of `apply`: 0 all that was asked is so, 1 nothing of it is so, 3 some of it failed, 6 something is
-    /// held or waits (a unit that the operator stopped, a restart that is pending).
+    /// The exit status of `apply`: 0 all that was asked is so, 1 nothing of it is so, 3 some of it failed, 6 something
+    /// is held or waits (a unit that the operator stopped, a restart that is pending).
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self.result {

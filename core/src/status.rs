@@ -6,6 +6,7 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -16,7 +17,7 @@ use crate::hold::{Hold, Reason};
 use crate::ledger::Ledger;
 use crate::observed::Observed;
 use crate::plan::Plan;
-use crate::report::{EntryOutcome, Report};
+use crate::report::{EntryOutcome, Report, escape};
 use crate::resource::ResourceKey;
 use judge::{Judge, Verdict};
 
@@ -342,7 +343,7 @@ impl fmt::Display for Text<'_> {
             writeln!(f, "  {called:<name$}  {words}  {run:<containers$}  {n:>number$}   {cause}")?;
         }
         match self.status.modules.iter().find_map(|module| module.hint.as_ref()) {
-            Some(hint) => writeln!(f, "Hint: {hint}"),
+            Some(hint) => writeln!(f, "Hint: {}", escape(hint)),
             None => Ok(()),
         }
     }
@@ -378,7 +379,7 @@ impl Text<'_> {
 /// A line of the table: a module that is not fine.
 struct Row<'a> {
     of: State,
-    name: &'a str,
+    name: Cow<'a, str>,
     state: String,
     containers: String,
     number: String,
@@ -393,11 +394,11 @@ impl<'a> Row<'a> {
         let more = if module.more > 0 { format!(" (+{})", module.more) } else { String::new() };
         Some(Self {
             of: module.state,
-            name: &module.name,
+            name: escape(&module.name),
             state: module.state.to_string(),
             containers: module.containers(),
             number: module.number(),
-            cause: format!("{}{more}", module.cause.as_deref().unwrap_or_default()),
+            cause: format!("{}{more}", escape(module.cause.as_deref().unwrap_or_default())),
         })
     }
 }

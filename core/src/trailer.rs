@@ -1,6 +1,162 @@
-//! stub
-use crate::step::Trailer;use crate::ledger::Pin;
-/// x
-pub fn render(text: &str, _t: &Trailer, pin: Option<&Pin>) -> String { format!("{text}\n{pin:?}") }
-/// x
-pub fn mark(_s:&str, hash: &str) -> String { format!("io.holdfast.desired={hash}") }
+//! The trailer of an installed Quadlet file: our mark, the pinned image, and what we want to find again.
+
+use std::fmt::Write;
+
+use crate::ledger::Pin;
+use crate::step::Trailer;
+
+/// The section that Quadlet passes through unread and that no file but ours has.
+const SECTION: &str = "[X-Holdfast]";
+
+/// The label that carries the hash of the definition.
+const DESIRED: &str = "io.holdfast.desired";
+
+/// The file as written with our trailer at its end. `pin` is the image to deploy instead of the written one.
+///
+/// The Quadlet section is opened once more: Podman takes the last value of a key that occurs twice.
+#[must_use]
+pub fn render(text: &str, trailer: &Trailer, pin: Option<&Pin>) -> String {
+    let Trailer { module, section, hash, pin: _ } = trailer;
+    let mut out = text.to_owned();
+    if !out.is_empty() && !out.ends_with('\n') {
+        out.push('\n');
+    }
+    // The empty line ends a continuation that the file may have left open.
+    out.push_str("\n# What follows is holdfast's; it is written anew with the module.\n");
+    let pin_lines = pin.map(image_lines).unwrap_or_default();
+    let label_lines = label_lines(section, module, hash);
+    if !(pin_lines.is_empty() && label_lines.is_empty()) {
+        write_all(&mut out, format_args!("[{section}]\n{label_lines}{pin_lines}\n"));
+    }
+    write_all(&mut out, format_args!("{SECTION}\nModule={module}\nHash={hash}\n"));
+    if let Some(pin) = pin {
+        write_all(&mut out, format_args!("ImageWritten={}\n", pin.written));
+    }
+    out
+}
+
+/// The word that the loaded unit's command line must hold; empty where Podman takes no label.
+#[must_use]
+pub fn mark(section: &str, hash: &str) -> String {
+    match LabelKey::of(section) {
+        Some(_) => format!("{DESIRED}={hash}"),
+        None => String::new(),
+    }
+}
+
+/// True when a Quadlet file has our trailer. It says who wrote the file once, never whose it is: that is the ledger's.
+#[must_use]
+pub fn is_ours(text: &str) -> bool {
+    text.lines().any(|line| line.trim() == SECTION)
+}
+
+/// How a section takes a label.
+enum LabelKey {
+    Label,
+    /// Podman 5.4 drops a pod that has `Label=`.
+    PodmanArgs,
+}
+
+impl LabelKey {
+    fn of(section: &str) -> Option<Self> {
+        match section {
+            "Container" | "Volume" | "Network" => Some(Self::Label),
+            "Pod" => Some(Self::PodmanArgs),
+            _ => None,
+        }
+    }
+}
+
+fn label_lines(section: &str, module: &str, hash: &str) -> String {
+    let Some(key) = LabelKey::of(section) else { return String::new() };
+    let start = match key {
+        LabelKey::Label => "Label=",
+        LabelKey::PodmanArgs => "PodmanArgs=--label ",
+    };
+    format!("{start}io.holdfast.module={module}\n{start}{DESIRED}={hash}\n")
+}
+
+/// An image ID is only here: without `Pull=never` Podman would take it for a name to look for in registries.
+fn image_lines(pin: &Pin) -> String {
+    let id = pin.deployed == pin.image_id;
+    format!("Image={}\n{}", pin.deployed, if id { "Pull=never\n" } else { "" })
+}
+
+/// Writing to a `String` cannot fail.
+fn write_all(out: &mut String, what: std::fmt::Arguments<'_>) {
+    out.write_fmt(what).unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_ours, mark, render};
+    use crate::ledger::Pin;
+    use crate::step::{PinSource, Trailer};
+
+    const ID: &str = "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef";
+
+    fn trailer(section: &str) -> Trailer {
+        Trailer { module: "web".into(), section: section.into(), hash: "abc".into(), pin: PinSource::AsWritten }
+    }
+
+    fn pin(deployed: &str) -> Pin {
+        Pin { written: "svc:1".into(), deployed: deployed.into(), image_id: ID.into() }
+    }
+
+    #[test]
+    fn a_container_gets_labels_and_the_image_that_was_deployed() {
+        let text = render("[Container]\nImage=svc:1\n", &trailer("Container"), Some(&pin("localhost:5000/svc@sha256:ab")));
+        assert_eq!(
+            text,
+            "[Container]\nImage=svc:1\n\n# What follows is holdfast's; it is written anew with the module.\n\
+             [Container]\nLabel=io.holdfast.module=web\nLabel=io.holdfast.desired=abc\n\
+             Image=localhost:5000/svc@sha256:ab\n\n\
+             [X-Holdfast]\nModule=web\nHash=abc\nImageWritten=svc:1\n"
+        );
+    }
+
+    #[test]
+    fn an_image_id_is_never_pulled() {
+        let text = render("[Container]\n", &trailer("Container"), Some(&pin(ID)));
+        assert!(text.contains(&format!("\nImage={ID}\nPull=never\n")), "{text}");
+        let text = render("[Container]\n", &trailer("Container"), Some(&pin("svc@sha256:ab")));
+        assert!(!text.contains("Pull="), "{text}");
+    }
+
+    #[test]
+    fn each_section_takes_what_podman_lets_it() {
+        for (section, line) in [
+            ("Container", "Label=io.holdfast.desired=abc"),
+            ("Volume", "Label=io.holdfast.desired=abc"),
+            ("Network", "Label=io.holdfast.desired=abc"),
+            ("Pod", "PodmanArgs=--label io.holdfast.desired=abc"),
+        ] {
+            let text = render("", &trailer(section), None);
+            assert!(text.contains(&format!("\n[{section}]\n")), "{section}: {text}");
+            assert!(text.lines().any(|l| l == line), "{section}: {text}");
+            assert_eq!(mark(section, "abc"), "io.holdfast.desired=abc");
+        }
+        for section in ["Kube", "Image", "Build"] {
+            let text = render("", &trailer(section), None);
+            assert!(!text.contains("abel") && !text.contains(&format!("[{section}]")), "{section}: {text}");
+            assert!(text.contains("[X-Holdfast]\nModule=web\nHash=abc\n"), "{section}: {text}");
+            assert_eq!(mark(section, "abc"), "");
+        }
+    }
+
+    #[test]
+    fn an_open_continuation_does_not_swallow_the_trailer() {
+        for text in ["[Container]\nExec=a \\", "[Container]\nExec=a \\\n", "[Container]\nExec=a"] {
+            let out = render(text, &trailer("Container"), None);
+            let (before, _) = out.split_once("# What follows").unwrap();
+            assert!(before.starts_with(text), "the file stays as written");
+            assert!(before.ends_with("\n\n"), "{text:?}: {before:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_file_with_our_section_is_ours() {
+        assert!(is_ours(&render("[Pod]\n", &trailer("Pod"), None)));
+        assert!(!is_ours("[Container]\nImage=x\n# [X-Holdfast]\n"));
+    }
+}

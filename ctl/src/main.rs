@@ -47,7 +47,8 @@ fn run(verb: Verb, output: &Output) -> anyhow::Result<u8> {
             Verb::Apply { modules, dry_run: false, wait } => {
                 verbs::apply::apply(&settings, &modules, wait, output).await
             }
-            Verb::Report { id, list } => verbs::report::report(&settings, id, list, output).await,
+            Verb::Report { id: _, list: true } => verbs::report::list(output).await,
+            Verb::Report { id, list: false } => verbs::report::show(id.as_deref(), output).await,
             Verb::Hold { module, note } => verbs::hold::set(&settings, &module, Some(&note), output).await,
             Verb::Unhold { module } => verbs::hold::set(&settings, &module, None, output).await,
             Verb::Lint { dir } => verbs::lint::lint(&dir, output),

@@ -7,7 +7,7 @@ use super::dropins::{Dropin, closed, of_file};
 use super::{Content, FileEntry, FileSource, Module, ModuleFiles, QuadletSource, UnitSource, refusal};
 use crate::manifest::Manifest;
 use crate::name::{HostPath, ModuleName};
-use crate::problem::Problem;
+use crate::problem::{Problem, Severity};
 use crate::resource::Kind;
 use crate::tmpfiles;
 use crate::unitfile::UnitFile;
@@ -125,8 +125,12 @@ impl Reader {
 
     fn asset(&mut self, path: &str, entry: &FileEntry) {
         if let Some(problem) = unusable(path, entry) {
-            // Nobody may refer to it: only who does cannot do without it.
-            self.problem(Problem { severity: crate::problem::Severity::Warning, ..problem });
+            // What nothing refers to does no harm. But a link may hide a directory with units or drop-ins in it.
+            let severity = match &entry.content {
+                Content::Special(_) | Content::TooLarge { size: _ } => Severity::Warning,
+                _ => Severity::Error,
+            };
+            self.problem(Problem { severity, ..problem });
         }
         self.module.assets.insert(path.to_owned(), entry.clone());
     }

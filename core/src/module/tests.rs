@@ -124,7 +124,8 @@ fn bad_inputs() {
     let large = Content::TooLarge { size: 50_000_000 };
     let outside = Content::LinkOutside { target: "/etc/passwd".to_owned() };
     let dangling = Content::LinkDangling { target: "gone".to_owned() };
-    let cases: Vec<(&str, FileEntry, Option<u32>, &[&str], Severity)> = vec![
+    type Case<'a> = (&'a str, FileEntry, Option<u32>, &'a [&'a str], Severity);
+    let cases: Vec<Case> = vec![
         ("x.container", bytes(format!("\u{feff}{WEB}")), Some(1), &["byte order mark"], Severity::Error),
         ("x.container", entry(dangling.clone()), None, &["link to gone", "not there"], Severity::Error),
         ("x.container", entry(outside.clone()), None, &["/etc/passwd", "outside"], Severity::Error),
@@ -147,7 +148,8 @@ fn bad_inputs() {
         ("module.toml", bytes("\ncolour = 1\n"), Some(2), &["colour"], Severity::Error),
         ("module.toml", entry(Content::Unreadable { error: "EIO".to_owned() }), None, &["EIO"], Severity::Error),
         ("photo.raw", entry(large), None, &["50000000", "16777216"], Severity::Warning),
-        ("current", entry(dangling), None, &["not there"], Severity::Warning),
+        ("pipe", entry(Content::Special("FIFO")), None, &["FIFO"], Severity::Warning),
+        ("current", entry(dangling), None, &["not there"], Severity::Error),
     ];
     for (path, entry, line, words, severity) in cases {
         let module = module("web", vec![(path, entry)]);

@@ -58,16 +58,14 @@ pub struct Summary {
     pub sentence: String,
 }
 
-/// Builds the report from its entries, in any order. Entries that are not ours or not of the first one's report are passed
-/// over; entries that cannot be read count as missing.
+/// Builds the report from its entries, in any order. Entries that are not ours or not of the first one's report are
+/// passed over; entries that cannot be read count as missing.
 #[must_use]
 pub fn rebuild(entries: &[Fields]) -> Rebuilt {
     let mut parts = Parts::default();
     for (entry, message) in entries.iter().filter_map(known) {
-        if parts.report.is_none() {
-            parts.report = entry.one("HOLDFAST_REPORT_ID").ok().map(str::to_owned);
-        }
-        if parts.report.as_deref() == entry.one("HOLDFAST_REPORT_ID").ok() {
+        let Ok(id) = entry.one("HOLDFAST_REPORT_ID") else { continue };
+        if parts.report.get_or_insert_with(|| id.to_owned()) == id {
             parts.damaged |= parts.add(entry, message).is_err();
         }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The same text with control characters and invisible or direction-changing ones written out: `\n`, `\x1b`, `\u{202e}`.
+/// The same text with control characters, invisible and direction-changing ones written out: `\n`, `\x1b`, `\u{202e}`.
 ///
 /// A backslash stays as it is: systemd's unit names have them (`srv-my\x2ddata.mount`) and must stay copyable.
 #[must_use]

@@ -21,6 +21,9 @@ impl Report {
                 *otherwise.entry(format!("{}: {}", entry.module, held.reason)).or_default() += 1;
             }
         }
+        if self.action != "apply" {
+            return format!("{} done", self.action);
+        }
         let mut line = format!("applied {applied} of {total} resource(s) ({changed} changed)");
         if !untaken.is_empty() {
             let number: u32 = untaken.values().sum();

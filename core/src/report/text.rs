@@ -17,7 +17,8 @@ pub const VERBS: [&str; 9] =
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        wrapped(f, "", "  ", &self.sentence())?;
+        // One line, however long: it is the one that scripts look for.
+        writeln!(f, "{}", escape(&self.sentence()))?;
         if self.result == ReportResult::Interrupted {
             wrapped(f, "", "  ", "It was cut off: what is listed was done, and what is not listed is not known.")?;
         }
@@ -25,7 +26,8 @@ impl fmt::Display for Report {
         self.write_failed(f)?;
         self.write_changed(f)?;
         section(f, "No longer held:", self.ended.iter().map(super::HoldEnded::sentence))?;
-        section(f, "Notes:", self.notes.iter().map(|note| format!("{} {}: {}", note.module, note.note, note.sentence)))?;
+        let notes = self.notes.iter().map(|note| format!("{} {}: {}", note.module, note.note, note.sentence));
+        section(f, "Notes:", notes)?;
         self.write_hints(f)
     }
 }
@@ -41,13 +43,14 @@ impl Report {
         causes.sort_by_key(|(_, holds)| std::cmp::Reverse(holds.len()));
         section(f, "Held, left untouched:", causes.iter().map(|(cause, holds)| of_cause(cause, holds)))?;
 
-        let mut untaken: BTreeSet<&str> = BTreeSet::new();
-        untaken.extend(self.held().filter(|(_, held)| held.waiting_on_take).map(|(_, held)| held.cause.module.as_str()));
+        let waiting = self.held().filter(|(_, held)| held.waiting_on_take);
+        let untaken: BTreeSet<&str> = waiting.map(|(_, held)| held.cause.module.as_str()).collect();
         if untaken.is_empty() {
             return Ok(());
         }
         let names = untaken.into_iter().collect::<Vec<_>>().join(", ");
-        wrapped(f, "  ", "    ", &format!("Waiting on take: {names}. What was found there goes on as it is until then."))
+        let text = format!("Waiting on take: {names}. What was found there goes on as it is until then.");
+        wrapped(f, "  ", "    ", &text)
     }
 
     fn write_failed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::holds::Holds;
 use super::{Dress, SCHEMA, Sources};
 use crate::plan::{Change, Note, Planned};
+use crate::report::escape;
 use crate::resource::ResourceKey;
 use crate::step::Step;
 
@@ -122,11 +123,12 @@ impl fmt::Display for Text<'_> {
         let key_width = changes.iter().map(|(_, key, _)| key.to_string().chars().count()).max().unwrap_or_default();
         for (module, key, planned) in changes {
             let key = key.to_string();
+            let (module, key, because) = (escape(module), escape(&key), escape(&planned.because));
             let verb = verb(planned.change);
-            writeln!(f, "  {module:<module_width$}  {verb:<8}  {key:<key_width$}  {}", planned.because)?;
+            writeln!(f, "  {module:<module_width$}  {verb:<8}  {key:<key_width$}  {because}")?;
         }
         for note in notes {
-            writeln!(f, "note: {}: {}", note.module, note.sentence)?;
+            writeln!(f, "note: {}: {}", escape(&note.module), escape(&note.sentence))?;
         }
         if !holds.holds.is_empty() {
             write!(f, "{}", holds.text(self.dress))?;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Dress, SCHEMA, Sources, State, is_root};
 use crate::hold::{Hold, Reason};
 use crate::ledger::HoldRecord;
+use crate::report::escape;
 
 /// The holds of a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,13 +109,13 @@ impl fmt::Display for Text<'_> {
         let width = holds.iter().map(|held| held.hold.reason.token().len()).max().unwrap_or_default();
         for module in modules {
             let of_module: Vec<&HoldSince> = holds.iter().filter(|held| held.hold.module == module).collect();
-            writeln!(f, "{module}: {} held", of_module.len())?;
+            writeln!(f, "{}: {} held", escape(module), of_module.len())?;
             for held in &of_module {
                 self.hold(f, held, width)?;
             }
             let hints: BTreeSet<&str> = of_module.iter().filter_map(|held| held.hold.hint.as_deref()).collect();
             for hint in hints {
-                writeln!(f, "  Hint: {hint}")?;
+                writeln!(f, "  Hint: {}", escape(hint))?;
             }
         }
         Ok(())
@@ -130,10 +131,10 @@ impl Text<'_> {
             reason => State::Held(*reason),
         };
         let token = (self.dress.state)(state, &format!("{:<width$}", reason.token()));
-        write!(f, "  {token}  {sentence}   (since {}", (self.dress.time)(held.since_usec))?;
+        write!(f, "  {token}  {}   (since {}", escape(sentence), (self.dress.time)(held.since_usec))?;
         if !is_root(&held.hold) {
             let of = if &cause.module == module { String::new() } else { format!("{} ", cause.module) };
-            write!(f, "; because of {of}{}", cause.resource)?;
+            write!(f, "; because of {}", escape(&format!("{of}{}", cause.resource)))?;
         }
         if !also.is_empty() {
             let also: Vec<&str> = also.iter().map(|reason| reason.token()).collect();

@@ -341,3 +341,16 @@ fn a_plan_lists_changes_and_holds() {
     assert!(text.contains("  web  create    file//etc/web.conf  it is not there\n"), "{text}");
     assert_eq!(changes.to_json()["changes"][0]["change"], "create");
 }
+
+/// A directory's name is anything that somebody typed: nothing of it may reach the terminal as it is.
+#[test]
+fn foreign_text_is_escaped() {
+    let mut host = Host::default();
+    host.hold("a\u{1b}[2Jb", "container/x", Reason::Unreadable, "container/x", "x.container:3: no section\nyet");
+    let texts = [host.text(), Holds::of(&host.sources(), &[], None).text(&Dress::PLAIN).to_string()];
+    for text in texts {
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        assert!(text.contains("a\\x1b[2Jb") && text.contains("no section\\nyet"), "{text:?}");
+    }
+    assert_eq!(host.status().state(), State::Unreadable);
+}

@@ -6,7 +6,6 @@ use holdfast_agent::settings::Settings;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::caller::caller;
-use crate::history;
 use crate::output::Output;
 use crate::progress::Teller;
 
@@ -43,8 +42,8 @@ pub async fn apply(settings: &Settings, modules: &[String], wait: bool, output: 
         return Ok(INTERRUPTED);
     };
     let report = result?;
-    output.answer(&history::text(&report), &history::json(&report))?;
-    Ok(if interrupted { INTERRUPTED } else { history::exit_status(&report) })
+    output.answer(&report, &report.to_json())?;
+    Ok(if interrupted { INTERRUPTED } else { report.exit_status() })
 }
 
 /// Ctrl-C, and systemd's wish to stop.

@@ -1,0 +1,77 @@
+//! The report of one run, as it grows: started and authorised before the work, everything else after it, on disk before
+//! success is told.
+
+use holdfast_core::record::{self, Answer, Caller, Run};
+use holdfast_core::report::Report;
+
+use crate::error::AgentError;
+use crate::journal::{Journal, JournalError};
+
+/// The polkit action of every verb that changes something at this stage; only root gets this far without polkit.
+const POLKIT_ACTION: &str = "io.holdfast.agent1.apply";
+
+/// A report that was begun.
+pub struct Reporting {
+    journal: Journal,
+    id: String,
+    action: &'static str,
+    entries: u32,
+}
+
+impl Reporting {
+    /// Opens the journal and writes the first entries. Nothing may be done before: no journal, no work.
+    ///
+    /// # Errors
+    /// [`AgentError::ReportNotDurable`].
+    pub async fn start(action: &'static str, caller: &Caller, modules: &[String]) -> Result<Self, AgentError> {
+        let journal = Journal::open().map_err(not_durable)?;
+        let id = new_id()?;
+        let run = Run { report: &id, action };
+        let records = [
+            record::started(run, caller, modules),
+            record::authorised(run, 1, caller.uid, POLKIT_ACTION, Answer::Allowed),
+        ];
+        journal.send(&records).await.map_err(not_durable)?;
+        let entries = u32::try_from(records.len()).unwrap_or(u32::MAX);
+        Ok(Self { journal, id, action, entries })
+    }
+
+    /// The report's id: 32 hex digits.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Writes the rest and waits until it is on disk.
+    ///
+    /// # Errors
+    /// [`AgentError::ReportNotDurable`]: what was done is done, but nobody may call it a success.
+    pub async fn finish(self, report: &Report) -> Result<(), AgentError> {
+        self.journal.send(&record::records(report, self.entries)).await.map_err(not_durable)?;
+        self.journal.synchronize().await.map_err(not_durable)
+    }
+
+    /// Says that the run could not go on, and gives back the error that ended it.
+    pub async fn cut_off(self, error: AgentError) -> AgentError {
+        let run = Run { report: &self.id, action: self.action };
+        let interrupted = record::interrupted(run, self.entries, &crate::error::chain(&error));
+        let sent = self.journal.send(&[interrupted]).await;
+        match sent.and(self.journal.synchronize().await) {
+            Ok(()) => error,
+            Err(lost) => {
+                log::error!("the end of report {} is not in the journal: {lost}", self.id);
+                error
+            }
+        }
+    }
+}
+
+/// A new report id.
+fn new_id() -> Result<String, AgentError> {
+    let uuid = std::fs::read_to_string("/proc/sys/kernel/random/uuid").map_err(|error| AgentError::ReportNotDurable(error.into()))?;
+    Ok(uuid.trim().replace('-', ""))
+}
+
+fn not_durable(error: JournalError) -> AgentError {
+    AgentError::ReportNotDurable(error.into())
+}
