@@ -210,3 +210,6 @@ fn below(directory: &HostPath, name: &str) -> HostPath {
 fn real<'a>(input: &Inputs<'a>, path: &'a HostPath) -> &'a HostPath {
     input.seen.get(path).map_or(path, |facts| &facts.real)
 }
+
+#[cfg(test)]
+mod tests;

@@ -151,10 +151,10 @@ fn at(text: &str, span: std::ops::Range<usize>, message: &str) -> Problem {
     Problem::error("module.toml", u32::try_from(line).ok(), format!("column {column}: {message}"))
 }
 
-/// A whole number and its unit: `500ms`, `60s`, `5min`, `1h`.
+/// A duration as written in module.toml and holdfast.toml: a whole number and ms, s, min or h.
 ///
 /// # Errors
-/// The sentence that says what is wrong.
+/// A sentence that says what to write.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -7,7 +7,7 @@ use crate::problem::{Problem, Severity};
 use crate::quadlet::QuadletFacts;
 
 use super::Asset;
-use super::draft::FileDraft;
+use super::draft::{FileDraft, plain_errors};
 use super::reading;
 
 /// The module's part of the ledger, kept beside its installed files.
@@ -52,6 +52,7 @@ pub fn staged(module: &Module) -> Result<BTreeMap<String, Vec<u8>>, Vec<Problem>
     for (name, sources) in &module.quadlets {
         let Some(source) = sources.first() else { continue };
         files.insert(name.clone(), source.text.clone().into_bytes());
+        problems.extend(plain_errors(source));
         let facts = reading::offline_facts(name, source);
         let assets = of(module, source, &facts);
         problems.extend(assets.problems);

@@ -114,7 +114,7 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
 }
 
 /// What is plainly wrong in a file, with the lines of its own.
-fn plain_errors(source: &QuadletSource) -> Vec<Problem> {
+pub(super) fn plain_errors(source: &QuadletSource) -> Vec<Problem> {
     let errors = quadlet::problems(source.kind, &source.parsed).into_iter();
     let errors = errors.filter(|problem| problem.severity == Severity::Error);
     // An environment file that is never found makes one container wait for it, not the module unreadable.
