@@ -103,6 +103,12 @@ impl Eyes {
         Ok(Self { engine: Engine::new(&settings.podman_socket), manager: Manager::connect().await? })
     }
 
+    /// Podman, for questions beside the lists.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     /// What local storage has under an image reference, now.
     ///
     /// # Errors
