@@ -2,6 +2,13 @@
 //!
 //! The cases are data of another project and no part of this tree: without them this test says so and compares nothing.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "a test reads its cases, says what it compared, and fails by a panic"
+)]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

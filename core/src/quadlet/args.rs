@@ -34,6 +34,13 @@ pub(super) fn read(words: &[String]) -> Vec<Argument> {
     found
 }
 
+/// Flags that mount, publish or join something which is not seen from them.
+pub(super) fn unseen(words: &[String]) -> Vec<&str> {
+    let flags = ["--pod", "--pod-id-file", "--publish-all", "-P", "--rootfs", "--image-volume"];
+    let names = words.iter().map(|word| word.split_once('=').map_or(word.as_str(), |(flag, _)| flag));
+    names.filter(|name| flags.contains(name)).collect()
+}
+
 fn takes_value(flag: &str) -> bool {
     matches!(
         flag,

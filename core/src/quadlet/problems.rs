@@ -17,6 +17,7 @@ pub fn problems(kind: Kind, unit: &UnitFile) -> Vec<Problem> {
     check.ports();
     check.mounts();
     check.paths();
+    check.words();
     check.labels();
     check.dependencies();
     match kind {
@@ -130,8 +131,13 @@ impl<'a> Check<'a> {
             self.error(entry, format!("{}: a bind mount needs a path, \"{source}\" is none", written(entry)));
         }
         let target = mount.target.as_str();
-        if !target.starts_with(['/', '$', '%']) && mount.kind != MountType::Other {
-            self.error(entry, format!("{}: the target \"{target}\" is no absolute path", written(entry)));
+        let message = || format!("{}: the target \"{target}\" is no absolute path", written(entry));
+        match mount.kind {
+            _ if target.starts_with(['/', '$', '%']) => {}
+            MountType::Other => {}
+            // A lone name reads like a volume's; Podman takes it for a target and refuses it only at the start.
+            MountType::Anonymous => self.warning(entry, message()),
+            MountType::Bind | MountType::Volume | MountType::Tmpfs | MountType::Image => self.error(entry, message()),
         }
     }
 
@@ -164,13 +170,24 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Values that Podman splits into words, and drops without a word of its own where it cannot.
+    fn words(&mut self) {
+        let keys = ["Annotation", "Environment", "EnvironmentFile", "Label", "Mount", "PodmanArgs", "Secret"];
+        for entry in keys.iter().flat_map(|key| self.unit.all(self.section, key)) {
+            if let Err(error) = relaxed_words(&entry.value) {
+                self.error(entry, format!("{}: {error}, so Podman drops the whole value", written(entry)));
+            }
+        }
+        for entry in self.unit.all(self.section, "PodmanArgs") {
+            for flag in args::unseen(&relaxed_words(&entry.value).unwrap_or_default()) {
+                self.warning(entry, format!("PodmanArgs= has {flag}, which is not looked into"));
+            }
+        }
+    }
+
     fn labels(&mut self) {
         for entry in self.unit.all(self.section, "Label") {
-            let Ok(words) = relaxed_words(&entry.value) else {
-                self.error(entry, format!("{}: Podman cannot split it into words and drops it", written(entry)));
-                continue;
-            };
-            for word in words {
+            for word in relaxed_words(&entry.value).unwrap_or_default() {
                 if word.starts_with("io.holdfast.") {
                     self.error(entry, format!("{}: labels of io.holdfast are holdfast's own", written(entry)));
                 } else if !word.contains('=') {
