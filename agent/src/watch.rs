@@ -67,7 +67,7 @@ pub enum WatchError {
         /// exited with 1, restarted, is gone.
         how: String,
         /// Its unit's state.
-        state: UnitState,
+        state: Box<UnitState>,
     },
     /// Podman did not tell.
     #[error("{container} could not be watched: {answer}")]
@@ -152,7 +152,7 @@ async fn explain(trouble: Trouble, one: &Watched, podman: &Podman) -> WatchError
         Trouble::NotInTime => {
             WatchError::NotInTime { container, unit, seconds: one.limits.timeout.as_secs(), line }
         }
-        Trouble::Down(how, state) => WatchError::Down { container, unit, how, state },
+        Trouble::Down(how, state) => WatchError::Down { container, unit, how, state: Box::new(state) },
         Trouble::Unseen(answer) => WatchError::Unseen { container, answer },
     }
 }

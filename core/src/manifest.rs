@@ -151,7 +151,11 @@ fn at(text: &str, span: std::ops::Range<usize>, message: &str) -> Problem {
     Problem::error("module.toml", u32::try_from(line).ok(), format!("column {column}: {message}"))
 }
 
-fn parse_duration(text: &str) -> Result<Duration, String> {
+/// A duration as written in module.toml and holdfast.toml: a whole number and ms, s, min or h.
+///
+/// # Errors
+/// A sentence that says what to write.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let millis = match unit.trim_start() {

@@ -26,7 +26,7 @@ const LONG_ABOUT: &str = "\
 Runs containers as Podman Quadlet units from modules: directories of Quadlet files below /etc/holdfast/modules.
 
 What holdfast did not make it does not touch. A resource that meets something foreign is held, with a reason, and every \
-answer of this command says so: a command that found something held does not end with 0.";
+answer says so: status, plan and apply do not end with 0 while anything is held.";
 
 const AFTER_HELP: &str = "\
 Exit status: 0 all that was asked is so, 1 failed, 2 usage, 3 partly failed, 4 no such module or report, \

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write as _};
 
 use anstream::ColorChoice;
 use clap::builder::styling::{AnsiColor, Style};
-use holdfast_agent::error::AgentError;
+use holdfast_agent::error::{AgentError, chain};
 use holdfast_core::status::{Dress, State};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ZonedDateTime};
@@ -87,12 +87,6 @@ impl Output {
     }
 }
 
-/// An error and everything below it in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let below = std::iter::successors(error.source(), |error| error.source());
-    below.fold(error.to_string(), |line, error| format!("{line}: {error}"))
-}
-
 /// Colour never says anything that the words do not say.
 fn paint(state: State, words: &str) -> String {
     let color = match state {
@@ -107,15 +101,8 @@ fn paint(state: State, words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Output, chain};
+    use super::Output;
     use crate::args::Color;
-
-    #[test]
-    fn a_chain_is_one_line_from_the_top_down() {
-        let io = std::io::Error::other("disk full");
-        let error = holdfast_agent::error::AgentError::Store(Box::new(io));
-        assert_eq!(chain(&error), "cannot use the ledger: disk full");
-    }
 
     #[test]
     fn old_times_carry_their_date() {

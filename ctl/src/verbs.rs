@@ -15,7 +15,7 @@ use holdfast_agent::settings::Settings;
 /// # Errors
 /// [`AgentError::Settings`] when a settings file cannot be used.
 pub fn settings() -> Result<Settings, AgentError> {
-    Ok(Settings::default())
+    Settings::load()
 }
 
 /// What the operator can do about an error, if anything can be said.

@@ -206,6 +206,22 @@ pub fn read_file(path: &HostPath) -> Result<Option<Vec<u8>>, FileError> {
     }
 }
 
+/// The names in a directory, sorted; none where nothing is.
+///
+/// # Errors
+/// [`FileError`]
+pub fn read_directory(path: &HostPath) -> Result<Option<Vec<String>>, FileError> {
+    let Some(dir) = walk(path, Parents::Leave)? else { return Ok(None) };
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(&dir).map_err(FileError::system("list", path))? {
+        let entry = entry.map_err(FileError::system("list", path))?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    names.retain(|name| name != "." && name != "..");
+    names.sort();
+    Ok(Some(names))
+}
+
 /// Lower-case hex.
 #[must_use]
 pub fn sha256(content: &[u8]) -> String {
@@ -481,4 +497,4 @@ fn number_or(text: &str, by_name: impl Fn(&str) -> Option<u32>) -> Option<u32> {
 
 #[cfg(test)]
 #[path = "files/tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -12,7 +12,7 @@ use std::path::Path;
 use futures_util::{StreamExt, stream};
 use holdfast_core::ledger::Pin;
 use holdfast_core::name::HostPath;
-use holdfast_core::step::{Act, Failure, FileContent, Outcome, PinSource, Step, StepId};
+use holdfast_core::step::{Act, Failure, FileContent, Origin, Outcome, PinSource, Step, StepId};
 use holdfast_core::trailer;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -21,7 +21,7 @@ use crate::apply::Progress;
 use crate::settings::Settings;
 use crate::watch::{self, Limits, WatchError, Watched};
 use files::{Attributes, Before, Emptied, FileError};
-use podman::{Origin, Podman, PodmanError};
+use podman::{Podman, PodmanError};
 use systemd::{Job, Systemd, SystemdError, Verb};
 
 /// Pulls that run at once: more only fight for the same line.
@@ -85,7 +85,7 @@ impl Hands {
         let Some((_, first)) = acts.first() else { return BTreeMap::new() };
         match Kind::of(&first.act) {
             Kind::Pull => self.pull(&acts, teller).await,
-            Kind::Pin => self.pin(&acts, outcomes, teller).await,
+            Kind::Pin => self.pin(&acts, teller).await,
             Kind::Stop => self.stop(&acts, teller).await,
             Kind::Start => self.start(steps, &acts, teller).await,
             Kind::Single => {
@@ -126,18 +126,12 @@ impl Hands {
         (id, pulled.map_or_else(|error| failed(error.into()), |()| Outcome::Done))
     }
 
-    async fn pin(
-        &self, acts: &[(StepId, &Step)], outcomes: &[Outcome], teller: &mut Teller<'_>,
-    ) -> BTreeMap<StepId, Outcome> {
+    async fn pin(&self, acts: &[(StepId, &Step)], teller: &mut Teller<'_>) -> BTreeMap<StepId, Outcome> {
         let mut pins = Vec::new();
         for (id, step) in acts {
-            let Act::Pin { image, pulled } = &step.act else { continue };
+            let Act::Pin { image, origin } = &step.act else { continue };
             teller.tell(step.act.to_string());
-            let origin = match pulled.and_then(|pull| outcomes.get(pull)) {
-                Some(Outcome::Done) => Origin::Pulled,
-                _ => Origin::Local,
-            };
-            pins.push(self.pin_one(*id, image, origin));
+            pins.push(self.pin_one(*id, image, *origin));
         }
         stream::iter(pins).buffer_unordered(CALLS).collect().await
     }
@@ -230,7 +224,7 @@ impl Hands {
             Act::Assert { unit, source, mark } => self.systemd.assert(unit, source, mark).await?,
             Act::Enable { unit } => self.systemd.enable(unit).await?,
             // These run in batches.
-            Act::Pull { image: _ } | Act::Pin { image: _, pulled: _ } | Act::Stop { unit: _ }
+            Act::Pull { image: _ } | Act::Pin { image: _, origin: _ } | Act::Stop { unit: _ }
             | Act::Start { unit: _, container: _ } | Act::Restart { unit: _, container: _ } => {}
         }
         Ok(())
@@ -284,7 +278,7 @@ impl Kind {
     fn of(act: &Act) -> Self {
         match act {
             Act::Pull { image: _ } => Self::Pull,
-            Act::Pin { image: _, pulled: _ } => Self::Pin,
+            Act::Pin { image: _, origin: _ } => Self::Pin,
             Act::Stop { unit: _ } => Self::Stop,
             Act::Start { unit: _, container: _ } | Act::Restart { unit: _, container: _ } => Self::Start,
             Act::MakeDirectory { path: _, mode: _, owner: _ }

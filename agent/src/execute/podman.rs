@@ -5,6 +5,7 @@ use std::path::Path;
 
 use futures_util::StreamExt;
 use holdfast_core::ledger::Pin;
+use holdfast_core::step::Origin;
 use podman_api::opts::{ContainerListFilter, ContainerListOpts, ImageTagOpts, PullOpts};
 use thiserror::Error;
 use tokio::sync::mpsc::UnboundedSender;
@@ -42,15 +43,6 @@ impl PodmanError {
         let what = what.into();
         move |source| Self::Call { what, source }
     }
-}
-
-/// Whether an image came from its registry just now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// It was pulled, so that its registry has it by digest.
-    Pulled,
-    /// It was in local storage; no registry need have it.
-    Local,
 }
 
 /// How a container stands.
@@ -184,7 +176,7 @@ impl Podman {
 fn of_repository(image: &str, digests: Vec<String>, first: &str) -> Vec<String> {
     let wanted = repository(image);
     let mut own: Vec<String> = digests.into_iter().filter(|pair| same_repository(wanted, repository(pair))).collect();
-    own.sort_by_key(|pair| !(pair.ends_with(first) && !first.is_empty()));
+    own.sort_by_key(|pair| first.is_empty() || !pair.ends_with(first));
     own
 }
 

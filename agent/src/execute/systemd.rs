@@ -50,7 +50,7 @@ pub enum SystemdError {
         /// The job's result.
         result: String,
         /// The unit after it.
-        state: UnitState,
+        state: Box<UnitState>,
     },
     /// A job did not end.
     #[error("{unit} did not {verb} within {seconds} s and its job was cancelled{state}; see journalctl -u {unit}")]
@@ -62,7 +62,7 @@ pub enum SystemdError {
         /// The deadline in seconds.
         seconds: u64,
         /// The unit after it.
-        state: UnitState,
+        state: Box<UnitState>,
     },
     /// The reload did not end.
     #[error("systemd did not reload within {} s", RELOAD.as_secs())]
@@ -346,7 +346,7 @@ impl Systemd {
         if result == "done" {
             return Ok(());
         }
-        let state = self.state(&job.unit).await.unwrap_or_default();
+        let state = Box::new(self.state(&job.unit).await.unwrap_or_default());
         Err(SystemdError::Job { unit: job.unit.clone(), verb: job.verb, result, state })
     }
 
@@ -370,7 +370,7 @@ impl Systemd {
                 self.manager.cancel_job(id).await.unwrap_or_default();
             }
             waiting.remove(&index);
-            let state = self.state(&job.unit).await.unwrap_or_default();
+            let state = Box::new(self.state(&job.unit).await.unwrap_or_default());
             let seconds = ever.as_secs();
             answers.insert(
                 index, Err(SystemdError::Deadline { unit: job.unit.clone(), verb: job.verb, seconds, state }),

@@ -7,12 +7,12 @@ pub mod ports;
 pub mod systemd;
 pub mod unit_files;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use holdfast_core::expand::HostFacts;
 use holdfast_core::name::HostPath;
-use holdfast_core::observed::{Container, Observed, PathFacts, UnitFileHit, Wanted};
+use holdfast_core::observed::{Container, Image, Observed, PathFacts, UnitFileHit, Wanted};
 use thiserror::Error;
 
 use crate::settings::Settings;
@@ -103,10 +103,12 @@ impl Eyes {
         Ok(Self { engine: Engine::new(&settings.podman_socket), manager: Manager::connect().await? })
     }
 
-    /// Podman, for questions beside the lists.
-    #[must_use]
-    pub fn engine(&self) -> &Engine {
-        &self.engine
+    /// What local storage has under an image reference, now.
+    ///
+    /// # Errors
+    /// [`ObserveError`] when Podman does not answer.
+    pub async fn image(&self, reference: &str) -> Result<Option<Image>, ObserveError> {
+        self.engine.image(reference).await
     }
 
     /// systemd, for questions beside the list of units.
@@ -144,6 +146,8 @@ impl Eyes {
             pods,
             secrets,
             images,
+            pulled: BTreeSet::new(),
+            pull_errors: BTreeMap::new(),
             units,
             unit_files: disk.unit_files,
             paths: disk.paths,

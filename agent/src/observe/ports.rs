@@ -112,7 +112,7 @@ impl Sockets {
 /// runs there is told as a process.
 fn home_of(cgroup: &str) -> Home {
     let is_unit = |part: &&str| [".service", ".socket", ".scope"].iter().any(|suffix| part.ends_with(suffix));
-    let Some(unit) = cgroup.split('/').filter(is_unit).next_back() else { return Home::Nobody };
+    let Some(unit) = cgroup.split('/').rfind(is_unit) else { return Home::Nobody };
     if unit.starts_with("session-") && unit.ends_with(".scope") {
         return Home::Nobody;
     }

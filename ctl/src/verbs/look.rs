@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use holdfast_agent::apply::{Look, look};
+use holdfast_agent::error::chain;
 use holdfast_agent::settings::Settings;
 use holdfast_core::hold::Reason;
 use holdfast_core::status::changes::Changes;
@@ -12,7 +13,7 @@ use holdfast_core::status::{LastApply, ModuleStatus, Sources, State, Status};
 use serde_json::json;
 
 use crate::history;
-use crate::output::{Output, chain};
+use crate::output::Output;
 
 /// The exit status for what is held, pending, unreadable or stopped.
 const NOT_SO: u8 = 6;
