@@ -69,7 +69,8 @@ fn of_file(draft: &Draft, file: &FileDraft) -> Vec<Trouble> {
 fn unresolved(source: &QuadletSource, finding: &Finding) -> Trouble {
     let Finding { key, text, what, line: _ } = finding;
     let key = key.trim_end_matches('=');
-    let clause = format!("{}: {key}={text} cannot be known before the start: {what} is not set", place(source, finding));
+    let clause =
+        format!("{}: {key}={text} cannot be known before the start: {what} is not set", place(source, finding));
     let hint = format!("set it with Environment= or EnvironmentFile= in [Service] of {}", source.file);
     Trouble { reason: Reason::Unresolved, clause, hint: Some(hint) }
 }
@@ -78,8 +79,7 @@ fn missing(draft: &Draft, file: &FileDraft, installed: &str, example: Option<&st
     let directory = file.path.parent();
     let path = directory.and_then(|directory| directory.join(installed).ok());
     let is_env = path.is_some_and(|path| file.facts.env_files.contains(&path));
-    let (reason, what) =
-        if is_env { (Reason::MissingEnvFile, "environment file ") } else { (Reason::MissingPath, "") };
+    let (reason, what) = if is_env { (Reason::MissingEnvFile, "environment file ") } else { (Reason::MissingPath, "") };
     let there = example.map(|example| format!("; {example} is there")).unwrap_or_default();
     let clause = format!("it refers to the {what}{installed}, which is not in its module{there}");
     let hint = example.map(|example| {
