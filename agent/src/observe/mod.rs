@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use holdfast_core::expand::HostFacts;
 use holdfast_core::name::HostPath;
-use holdfast_core::observed::{Container, Image, Observed, PathFacts, UnitFileHit, Wanted};
+use holdfast_core::observed::{Container, Observed, PathFacts, UnitFileHit, Wanted};
 use thiserror::Error;
 
 use crate::settings::Settings;
@@ -103,12 +103,10 @@ impl Eyes {
         Ok(Self { engine: Engine::new(&settings.podman_socket), manager: Manager::connect().await? })
     }
 
-    /// What local storage has under an image reference, now.
-    ///
-    /// # Errors
-    /// [`ObserveError`] when Podman does not answer.
-    pub async fn image(&self, reference: &str) -> Result<Option<Image>, ObserveError> {
-        self.engine.image(reference).await
+    /// Podman, for questions beside the lists.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// systemd, for questions beside the list of units.
