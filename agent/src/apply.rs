@@ -199,7 +199,7 @@ async fn pull(
                 observed.pull_errors.insert(image.clone(), failure.error);
             }
             Outcome::Done | Outcome::Pinned(_) | Outcome::NotAttempted { after: _ } => {
-                let local = eyes.image(image).await.map_err(observe_error)?;
+                let local = eyes.engine().image(image).await.map_err(observe_error)?;
                 observed.images.insert(image.clone(), local);
                 observed.pulled.insert(image.clone());
             }
