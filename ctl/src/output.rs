@@ -50,7 +50,7 @@ impl Output {
 
     /// What goes to the terminal beside the answer. That it cannot be written changes nothing.
     pub fn message(&self, text: impl fmt::Display) {
-        anstream::eprintln!("holdfast: {text}");
+        say(text);
     }
 
     /// Tells an error and what to do about it; gives the exit status.
@@ -85,6 +85,11 @@ impl Output {
         let format = if at.date() == self.now.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
         at.strftime(format).to_string()
     }
+}
+
+/// One line on stderr. The terminal may be gone while the work goes on, and that must not end it: `eprintln!` would.
+pub fn say(text: impl fmt::Display) {
+    drop(writeln!(anstream::stderr(), "holdfast: {text}"));
 }
 
 /// Colour never says anything that the words do not say.

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use holdfast_agent::apply::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output::say;
+
 /// The least time between two lines where stderr is no terminal: short work stays silent.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -46,9 +48,9 @@ impl Teller {
             Self::Lines { last } if last.elapsed() >= PAUSE => {
                 *last = Instant::now();
                 if *of > 0 {
-                    anstream::eprintln!("holdfast: {done} of {of}: {text}");
+                    say(format_args!("{done} of {of}: {text}"));
                 } else {
-                    anstream::eprintln!("holdfast: {text}");
+                    say(text);
                 }
             }
             Self::Lines { last: _ } => {}

@@ -46,21 +46,29 @@ pub async fn apply(settings: &Settings, modules: &[String], wait: bool, output: 
     Ok(if interrupted { INTERRUPTED } else { report.exit_status() })
 }
 
-/// Ctrl-C, and systemd's wish to stop.
+/// Ctrl-C, and systemd's wish to stop. A terminal that went away stops nothing: the report is in the journal.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Signal,
 }
 
 impl Signals {
     fn new() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
 
     async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => return,
+                _ = self.terminate.recv() => return,
+                _ = self.hangup.recv() => {}
+            }
         }
     }
 }
