@@ -89,7 +89,7 @@ pub async fn apply(
     let scope = Scope::of(modules);
     check_assigned(settings, &scope, &before)?;
     let reporting = Reporting::start("apply", caller, modules).await?;
-    match run(settings, &scope, &store, &before, reporting.id(), progress).await {
+    match run(settings, &scope, &store, &before, &reporting, progress).await {
         Ok(report) => {
             reporting.finish(&report).await?;
             Ok(report)
@@ -100,7 +100,7 @@ pub async fn apply(
 
 /// Everything between the first and the last entry of the report.
 async fn run(
-    settings: &Settings, scope: &Scope, store: &Store, before: &Ledger, report: &str,
+    settings: &Settings, scope: &Scope, store: &Store, before: &Ledger, reporting: &Reporting,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Report, AgentError> {
     let (clock, started_usec) = (Instant::now(), now_usec());
@@ -112,6 +112,7 @@ async fn run(
     let mut intended = before.clone();
     let mut verified = None;
     if !plan.steps.is_empty() {
+        reporting.durable().await?;
         let mut hands = Hands::new(settings, limits(settings, &asked.desired)).await.map_err(observe_error)?;
         if pull(&eyes, &mut hands, &plan, &mut observed, progress).await? {
             plan = asked.plan(&observed, before);
@@ -128,8 +129,8 @@ async fn run(
     let ledger = confirm::with_holds(&ledger, &plan.holds, scope, started_usec);
     save(store, before, &ledger)?;
 
-    Ok(account::report(Account {
-        report,
+    let report = account::report(Account {
+        report: reporting.id(),
         started_usec,
         duration_usec: u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX),
         plan: &plan,
@@ -138,7 +139,8 @@ async fn run(
         before,
         after: &ledger,
         scope,
-    }))
+    });
+    Ok(report.bounded())
 }
 
 /// Records the operator's hold on a module, or ends it (`note` = none); reports it to the journal.

@@ -107,8 +107,8 @@ fn tell_vanished(input: &Inputs, drafts: &[Draft], desired: &mut Desired) {
             debug_assert_eq!(resource.body, Body::Opaque);
             let ran = part.name.as_ref().and_then(|name| input.ledger.entry(name, key)).is_some_and(|entry| entry.ran);
             let goes_on = if ran { ", and it goes on running" } else { "" };
-            let clause = format!("the directory of {name} is gone without unassign{goes_on}");
-            let hint = Some(format!("holdfast unassign {name}"));
+            let clause = format!("the directory of module {name} is gone{goes_on}");
+            let hint = Some(format!("put /etc/holdfast/modules/{name} back"));
             resource.troubles.push(Trouble { reason: Reason::MassRemoval, clause, hint });
         }
     }
