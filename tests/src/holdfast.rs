@@ -13,22 +13,9 @@ pub const MODULES: &str = "/etc/holdfast/modules";
 pub const INSTALLED: &str = "/etc/containers/systemd/holdfast";
 
 impl Host {
-    /// [`Host::with_holdfast`] for tests that start containers: what started needs to stay up for one second only.
-    #[track_caller]
-    pub fn quick(name: &str) -> Host {
-        let host = Host::with_holdfast(name);
-        host.watch_briefly();
-        host
-    }
-
-    /// Makes an apply watch what it started for one second, not ten.
-    #[track_caller]
-    pub fn watch_briefly(&self) {
-        self.write("/etc/holdfast/holdfast.toml.d/10-tests.toml", "[health]\nwatch = \"1s\"\n");
-    }
-
     /// Assigns every module in `tests/modules/CASE/`. What a module of the same name had on the host is gone, as after
-    /// `rsync --delete`; modules of other names stay.
+    /// `rsync --delete`; modules of other names stay. What a module starts is watched for one second, not ten, unless it
+    /// has a module.toml of its own.
     #[track_caller]
     pub fn assign(&self, case: &str) {
         let case = workspace().join("tests/modules").join(case);
@@ -38,6 +25,9 @@ impl Host {
             let name = module.file_name().expect("it has a name").to_string_lossy().into_owned();
             self.ok(&format!("rm -rf {MODULES}/{name}"));
             self.push_tree(&module, &format!("{MODULES}/{name}"));
+            if !module.join("module.toml").exists() {
+                self.module(&format!("{name}/module.toml"), "[health]\nwatch = \"1s\"\n");
+            }
         }
     }
 

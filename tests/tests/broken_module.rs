@@ -4,7 +4,7 @@ use holdfast_tests::{Host, INSTALLED, MODULES, foreign_snapshot};
 
 #[test]
 fn a_broken_module_breaks_nothing_else() {
-    let host = Host::quick("tbroken");
+    let host = Host::with_holdfast("tbroken");
     host.assign("broken-module/before");
     host.apply(0);
     let containers = || foreign_snapshot(&host, &["web", "page", "cache"], &[]);
@@ -54,7 +54,7 @@ fn a_broken_module_breaks_nothing_else() {
 
 #[test]
 fn rubbish_in_the_installed_folder_is_told() {
-    let host = Host::quick("trubbish");
+    let host = Host::with_holdfast("trubbish");
     host.assign("broken-module/before");
     host.apply(0);
     let before = foreign_snapshot(&host, &["web", "page", "cache"], &[]);

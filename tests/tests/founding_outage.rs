@@ -36,7 +36,7 @@ const WATCH_OLD_PROXY: &str = "until test -e /run/enough; do
 
 #[test]
 fn a_hold_is_seen_everywhere_and_what_was_found_goes_on() {
-    let host = Host::quick("tfound");
+    let host = Host::with_holdfast("tfound");
     host.ok(BEFORE);
     host.assign("founding-outage");
     host.wait_for(10, "curl -fsS localhost:18080");

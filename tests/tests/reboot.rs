@@ -7,7 +7,7 @@ const RUNNING: &str = "podman ps --format '{{.Names}} {{.ImageID}}' | sort";
 
 #[test]
 fn after_a_reboot_the_same_runs_and_the_same_is_held() {
-    let host = Host::quick("treboot");
+    let host = Host::with_holdfast("treboot");
     host.start_registry();
     host.ok("mkdir /var/lib/held");
     host.assign("reboot");

@@ -4,7 +4,7 @@ use holdfast_tests::{Host, MODULES, foreign_snapshot};
 
 #[test]
 fn removing_from_a_module_removes_from_the_host_but_no_data() {
-    let host = Host::quick("tremoval");
+    let host = Host::with_holdfast("tremoval");
     host.assign("removal/first");
     host.apply(0);
     assert_eq!(host.ok("podman exec one cat /data/version"), "1.27.3\n");

@@ -23,7 +23,7 @@ const RUNS: &str = "systemctl show --property=NInstalledJobs
 
 #[test]
 fn a_second_apply_does_nothing() {
-    let host = Host::quick("tsecond");
+    let host = Host::with_holdfast("tsecond");
     // Podman's API would stop when idle, and start again as a job of its own.
     host.write("/etc/containers/containers.conf.d/30-stay.conf", "[engine]\nservice_timeout = 0\n");
     host.ok("mkdir /var/lib/held && systemctl restart podman.socket && podman --remote version");
