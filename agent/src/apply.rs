@@ -162,7 +162,8 @@ pub async fn set_operator_hold(
     let started_usec = now_usec();
 
     let entry = ledger.modules.entry(name.clone()).or_default();
-    entry.operator_hold = note.map(|note| OperatorHold { note: note.to_owned(), since_usec: started_usec, uid: caller.uid });
+    entry.operator_hold =
+        note.map(|note| OperatorHold { note: note.to_owned(), since_usec: started_usec, uid: caller.uid });
     if entry.resources.is_empty() && entry.operator_hold.is_none() {
         ledger.modules.remove(&name);
     }
@@ -275,7 +276,8 @@ impl Sources {
 
     /// Units that Quadlet files outside of our folder make.
     fn foreign_quadlets(&self) -> BTreeMap<String, Vec<String>> {
-        let ours = |unit: &GeneratedUnit| HostPath::new(&unit.source).is_ok_and(|path| self.places.quadlets.contains(&path));
+        let ours =
+            |unit: &GeneratedUnit| HostPath::new(&unit.source).is_ok_and(|path| self.places.quadlets.contains(&path));
         let mut foreign: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for unit in self.generated.units.iter().filter(|unit| !ours(unit)) {
             foreign.entry(unit.name.clone()).or_default().push(unit.source.clone());
@@ -309,7 +311,8 @@ fn check_assigned(settings: &Settings, scope: &Scope, ledger: &Ledger) -> Result
     let Scope::Only(names) = scope else { return Ok(()) };
     for name in names {
         let in_ledger = ModuleName::new(name.as_str()).is_ok_and(|name| ledger.modules.contains_key(&name));
-        if !in_ledger && !(settings.modules_dir.join(name).is_dir() && !name.contains('/')) {
+        let is_assigned = !name.contains('/') && settings.modules_dir.join(name).is_dir();
+        if !in_ledger && !is_assigned {
             return Err(AgentError::NoSuchModule(name.clone()));
         }
     }
