@@ -89,7 +89,7 @@ pub async fn apply(
     let scope = Scope::of(modules);
     check_assigned(settings, &scope, &before)?;
     let reporting = Reporting::start("apply", caller, modules).await?;
-    match run(settings, &scope, &store, &before, reporting.id(), progress).await {
+    match run(settings, &scope, &store, &before, &reporting, progress).await {
         Ok(report) => {
             reporting.finish(&report).await?;
             Ok(report)
@@ -100,7 +100,7 @@ pub async fn apply(
 
 /// Everything between the first and the last entry of the report.
 async fn run(
-    settings: &Settings, scope: &Scope, store: &Store, before: &Ledger, report: &str,
+    settings: &Settings, scope: &Scope, store: &Store, before: &Ledger, reporting: &Reporting,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Report, AgentError> {
     let (clock, started_usec) = (Instant::now(), now_usec());
@@ -112,6 +112,7 @@ async fn run(
     let mut intended = before.clone();
     let mut verified = None;
     if !plan.steps.is_empty() {
+        reporting.durable().await?;
         let mut hands = Hands::new(settings, limits(settings, &asked.desired)).await.map_err(observe_error)?;
         if pull(&eyes, &mut hands, &plan, &mut observed, progress).await? {
             plan = asked.plan(&observed, before);
@@ -128,8 +129,8 @@ async fn run(
     let ledger = confirm::with_holds(&ledger, &plan.holds, scope, started_usec);
     save(store, before, &ledger)?;
 
-    Ok(account::report(Account {
-        report,
+    let report = account::report(Account {
+        report: reporting.id(),
         started_usec,
         duration_usec: u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX),
         plan: &plan,
@@ -138,7 +139,8 @@ async fn run(
         before,
         after: &ledger,
         scope,
-    }))
+    });
+    Ok(report.bounded())
 }
 
 /// Records the operator's hold on a module, or ends it (`note` = none); reports it to the journal.
@@ -160,7 +162,8 @@ pub async fn set_operator_hold(
     let started_usec = now_usec();
 
     let entry = ledger.modules.entry(name.clone()).or_default();
-    entry.operator_hold = note.map(|note| OperatorHold { note: note.to_owned(), since_usec: started_usec, uid: caller.uid });
+    entry.operator_hold =
+        note.map(|note| OperatorHold { note: note.to_owned(), since_usec: started_usec, uid: caller.uid });
     if entry.resources.is_empty() && entry.operator_hold.is_none() {
         ledger.modules.remove(&name);
     }
@@ -273,7 +276,8 @@ impl Sources {
 
     /// Units that Quadlet files outside of our folder make.
     fn foreign_quadlets(&self) -> BTreeMap<String, Vec<String>> {
-        let ours = |unit: &GeneratedUnit| HostPath::new(&unit.source).is_ok_and(|path| self.places.quadlets.contains(&path));
+        let ours =
+            |unit: &GeneratedUnit| HostPath::new(&unit.source).is_ok_and(|path| self.places.quadlets.contains(&path));
         let mut foreign: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for unit in self.generated.units.iter().filter(|unit| !ours(unit)) {
             foreign.entry(unit.name.clone()).or_default().push(unit.source.clone());
@@ -307,7 +311,8 @@ fn check_assigned(settings: &Settings, scope: &Scope, ledger: &Ledger) -> Result
     let Scope::Only(names) = scope else { return Ok(()) };
     for name in names {
         let in_ledger = ModuleName::new(name.as_str()).is_ok_and(|name| ledger.modules.contains_key(&name));
-        if !in_ledger && !(settings.modules_dir.join(name).is_dir() && !name.contains('/')) {
+        let is_assigned = !name.contains('/') && settings.modules_dir.join(name).is_dir();
+        if !in_ledger && !is_assigned {
             return Err(AgentError::NoSuchModule(name.clone()));
         }
     }

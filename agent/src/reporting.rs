@@ -4,7 +4,7 @@
 use holdfast_core::record::{self, Answer, Caller, Run};
 use holdfast_core::report::Report;
 
-use crate::error::AgentError;
+use crate::error::{AgentError, chain};
 use crate::journal::{Journal, JournalError};
 
 /// The polkit action of every verb that changes something at this stage; only root gets this far without polkit.
@@ -42,24 +42,32 @@ impl Reporting {
         &self.id
     }
 
+    /// Waits until what was written is on disk: before the first act, so that a journal that hangs stops it.
+    ///
+    /// # Errors
+    /// [`AgentError::ReportNotDurable`]: nothing may be done.
+    pub async fn durable(&self) -> Result<(), AgentError> {
+        self.journal.synchronize().await.map_err(not_durable)
+    }
+
     /// Writes the rest and waits until it is on disk.
     ///
     /// # Errors
     /// [`AgentError::ReportNotDurable`]: what was done is done, but nobody may call it a success.
     pub async fn finish(self, report: &Report) -> Result<(), AgentError> {
         self.journal.send(&record::records(report, self.entries)).await.map_err(not_durable)?;
-        self.journal.synchronize().await.map_err(not_durable)
+        self.durable().await
     }
 
     /// Says that the run could not go on, and gives back the error that ended it.
     pub async fn cut_off(self, error: AgentError) -> AgentError {
         let run = Run { report: &self.id, action: self.action };
-        let interrupted = record::interrupted(run, self.entries, &crate::error::chain(&error));
+        let interrupted = record::interrupted(run, self.entries, &chain(&error));
         let sent = self.journal.send(&[interrupted]).await;
-        match sent.and(self.journal.synchronize().await) {
+        match sent.map_err(not_durable).and(self.durable().await) {
             Ok(()) => error,
             Err(lost) => {
-                log::error!("the end of report {} is not in the journal: {lost}", self.id);
+                log::error!("the end of report {} is not in the journal: {}", self.id, chain(&lost));
                 error
             }
         }

@@ -9,9 +9,8 @@ use crate::quadlet::{Mount, MountType};
 use crate::resource::Kind;
 
 /// Everything at or below these is the host's.
-const REFERENCE_ROOTS: &[&str] = &[
-    "/etc", "/usr", "/run", "/var/run", "/dev", "/proc", "/sys", "/boot", "/tmp", "/home", "/root", "/mnt", "/media",
-];
+const REFERENCE_ROOTS: &[&str] =
+    &["/etc", "/usr", "/run", "/var/run", "/dev", "/proc", "/sys", "/boot", "/tmp", "/home", "/root", "/mnt", "/media"];
 
 /// The directories whose own entries are the host's: `/var/lib` is, `/var/lib/web` need not be.
 const SHARED_PARENTS: &[&str] = &["/", "/var", "/opt"];

@@ -125,9 +125,11 @@ pub fn interrupted(run: Run<'_>, seq: u32, because: &str) -> Record {
 }
 
 /// All further entries of a report: one for each resource that is not unchanged, each hold that ended, each note, and
-/// the finished one. `first` is the number of entries that were written before.
+/// the finished one. `first` is the number of entries that were written before. What is longer than an entry may be is
+/// cut as [`Report::bounded`] does.
 #[must_use]
 pub fn records(report: &Report, first: u32) -> Vec<Record> {
+    let report = &report.clone().bounded();
     let Report { report: id, action, result, counts, started_usec, duration_usec, resources, notes, newly_held, ended } =
         report;
     let run = Run { report: id, action };
@@ -144,7 +146,8 @@ pub fn records(report: &Report, first: u32) -> Vec<Record> {
     }
     let Counts { total, applied, changed, unchanged, held, failed, not_attempted, removed } = counts;
     let quiet = *changed + *failed + *not_attempted + *removed + *newly_held == 0 && ended.is_empty();
-    let quiet = quiet && matches!(result, ReportResult::Done | ReportResult::Held);
+    // `hold` and `unhold` change something, although no resource.
+    let quiet = quiet && action == "apply" && matches!(result, ReportResult::Done | ReportResult::Held);
     let priority = if quiet { Priority::Info } else { Priority::Notice };
     let last = seq.start;
     let held_modules: std::collections::BTreeSet<&str> =

@@ -98,7 +98,7 @@ impl Snapshot {
                     && is_read(path)
                 {
                     let path = root.join(path).display().to_string();
-                    let text = format!("error loading \"{path}\", it is a FIFO, on which Podman's generator waits for ever");
+                    let text = format!("error loading \"{path}\", a FIFO, on which Podman's generator waits for ever");
                     messages.push(GeneratorMessage { file: Some(path), text });
                 }
             }

@@ -65,7 +65,9 @@ impl Fake {
         fs::read_to_string(self.path("runs")).unwrap_or_default().lines().count()
     }
 
-    async fn run_with(&self, binary: PathBuf, staged: &[Staged], deadline: Duration) -> Result<Generated, GeneratorError> {
+    async fn run_with(
+        &self, binary: PathBuf, staged: &[Staged], deadline: Duration,
+    ) -> Result<Generated, GeneratorError> {
         let host = Host {
             roots: vec![self.path("run"), self.path("etc"), self.path("absent")],
             binaries: vec![self.path("nothing"), binary],
@@ -308,13 +310,18 @@ fn messages_for_a_file() {
 }
 
 /// Podman's own generator, where it is installed or `HOLDFAST_TEST_GENERATOR` names one; else nothing is tested.
+fn podmans_own() -> Option<PathBuf> {
+    let named = std::env::var_os("HOLDFAST_TEST_GENERATOR").map(PathBuf::from);
+    let found = named.into_iter().chain(BINARIES.map(PathBuf::from)).find(|path| path.exists());
+    if found.is_none() {
+        eprintln!("skipped: Podman's generator is not installed");
+    }
+    found
+}
+
 #[tokio::test]
 async fn podmans_own_generator_is_understood() {
-    let named = std::env::var_os("HOLDFAST_TEST_GENERATOR").map(PathBuf::from);
-    let Some(binary) = named.into_iter().chain(BINARIES.map(PathBuf::from)).find(|path| path.exists()) else {
-        eprintln!("skipped: Podman's generator is not installed");
-        return;
-    };
+    let Some(binary) = podmans_own() else { return };
     let fake = Fake::new();
     fake.write("etc/broken/x.container", "[Container]\nImage=a\nnonsense\n");
     fake.write("etc/broken/y.container", WEB);
@@ -335,11 +342,57 @@ async fn podmans_own_generator_is_understood() {
     assert_eq!(seen, expected);
     let text = &generated.of_source(&web).next().unwrap().text;
     assert!(text.contains(&format!("-v {}:/conf:ro", at("etc/holdfast/web/conf"))), "{text}");
-    let about = |path: &str| messages_for(&generated, &at(path)).iter().map(|one| one.text.as_str()).collect::<String>();
+    let about = |path: &str| -> String {
+        messages_for(&generated, &at(path)).iter().map(|message| message.text.as_str()).collect()
+    };
     assert!(about("etc/holdfast/web/bad.container").contains("'Bogus'"));
     assert!(about("etc/holdfast/web/net.container").contains("int.network"));
     assert!(about("etc/holdfast/web/web.container").contains("10.conf"));
     assert!(about("etc/broken/y.container").contains("line 3"));
     assert!(about("etc/foreign.container").is_empty());
     assert!(!format!("{generated:?}").contains("stage-"), "{generated:?}");
+}
+
+/// The merged text of a module's file is to Podman what the file and its drop-in folders were.
+#[tokio::test]
+async fn dropins_are_merged_as_podman_merges_them() {
+    let Some(binary) = podmans_own() else { return };
+    let fake = Fake::new();
+    let dropins = [
+        "a-b.container.d/20.conf", "a-.container.d/20.conf", "a-.container.d/10.conf", "a-.container.d/15.conf",
+        "sub/a-b.container.d/10.conf", "sub/a-b.container.d/05.conf", "a-@.container.d/15.conf",
+        "a-x@.container.d/10.conf", "a-x@.container.d/16.conf", "aa/a-x@.container.d/16.conf",
+        "a-x@1-2.container.d/10.conf",
+    ];
+    for dropin in dropins {
+        fake.write(&format!("web/{dropin}"), &format!("[Container]\nLabel=from={dropin}\nEnvironment=A={dropin} \\\n"));
+    }
+    for file in ["a-b.container", "a-x@.container", "sub/deep/a-c-d.container"] {
+        fake.write(&format!("web/{file}"), "[Container]\nImage=localhost/a\nExec=sh -c \\\n  true \\");
+    }
+    symlink("a-x@.container", fake.path("web/a-x@1-2.container")).unwrap();
+    let files = crate::source::read_one(&fake.path("web"), crate::source::Ownership::Any).unwrap();
+    for (name, sources) in holdfast_core::module::read(&files).quadlets {
+        fake.write(&format!("merged/{name}"), &sources[0].text);
+    }
+    let mut merged = Vec::new();
+    for root in ["web", "merged"] {
+        let host = Host {
+            roots: vec![fake.path(root)],
+            binaries: vec![binary.clone()],
+            quadlet_dir: &fake.path("etc/holdfast"),
+            run_dir: &fake.path("hf/run"),
+            deadline: Duration::from_secs(30),
+        };
+        let units = host.generate(&[]).await.unwrap().units.into_iter();
+        // `[X-Container]` is what the generator read; blanks at the end of a value mean nothing.
+        let section = |text: &str| -> Vec<String> {
+            let lines = text.lines().skip_while(|line| *line != "[X-Container]").take_while(|line| !line.is_empty());
+            lines.map(|line| line.trim_end().to_owned()).collect()
+        };
+        let sections: BTreeMap<_, _> = units.map(|unit| (unit.name, section(&unit.text))).collect();
+        merged.push(sections);
+    }
+    assert_eq!(merged[0].keys().filter(|name| name.starts_with("a-")).count(), 4);
+    assert_eq!(merged[0], merged[1]);
 }

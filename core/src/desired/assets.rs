@@ -28,8 +28,8 @@ pub(super) struct Assets<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Found<'a> {
     /// Its relative path in the module.
-    file: &'a str,
-    content: &'a [u8],
+    pub file: &'a str,
+    pub content: &'a [u8],
     mode: u32,
 }
 
@@ -74,7 +74,8 @@ pub(super) fn of<'a>(module: &'a Module, source: &'a QuadletSource, facts: &Quad
             assets.problems.push(Problem::error(&source.file, None, text));
             continue;
         };
-        let wanted = [folder, installed.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
+        let wanted =
+            [folder, installed.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
         let mut is_there = false;
         for (file, entry) in &module.assets {
             let rest = if wanted.is_empty() { Some(file.as_str()) } else { file.strip_prefix(&wanted) };
@@ -87,8 +88,11 @@ pub(super) fn of<'a>(module: &'a Module, source: &'a QuadletSource, facts: &Quad
                 Content::Bytes(bytes) => {
                     assets.found.insert(name, Found { file, content: bytes, mode: entry.mode & 0o777 });
                 }
-                Content::TooLarge { .. } | Content::Special(_) | Content::LinkOutside { .. }
-                | Content::LinkDangling { .. } | Content::Unreadable { .. } => {
+                Content::TooLarge { .. }
+                | Content::Special(_)
+                | Content::LinkOutside { .. }
+                | Content::LinkDangling { .. }
+                | Content::Unreadable { .. } => {
                     let text = format!("{} refers to it and it cannot be read", source.file);
                     assets.problems.push(Problem::error(file, None, text));
                 }
@@ -101,6 +105,13 @@ pub(super) fn of<'a>(module: &'a Module, source: &'a QuadletSource, facts: &Quad
         }
     }
     assets
+}
+
+impl<'a> Assets<'a> {
+    /// The file that a relative path means.
+    pub fn get(&self, written: &str) -> Option<Found<'a>> {
+        self.found.get(&clean(written)?).copied()
+    }
 }
 
 /// Two directories of a module that bring different content under one installed name.

@@ -46,7 +46,10 @@ enum Thing {
     /// A Quadlet file's name: Podman reads one file of a name, wherever it lies.
     File(String),
     /// A path that is made, as it was asked for and as it is located.
-    Path { written: HostPath, place: HostPath },
+    Path {
+        written: HostPath,
+        place: HostPath,
+    },
     Port(PortClaim),
 }
 
@@ -100,7 +103,11 @@ impl Claim {
             (Thing::Network(name), _) => format!("make the network {name}"),
             (Thing::File(name), _) => format!("are named {name}, and Podman reads only one file of a name"),
             (Thing::Port(mine), Thing::Port(theirs)) if mine != theirs => {
-                return format!("{} publishes {mine} and {} publishes {theirs}, which is one port", self.file(), other.file());
+                return format!(
+                    "{} publishes {mine} and {} publishes {theirs}, which is one port",
+                    self.file(),
+                    other.file()
+                );
             }
             (Thing::Port(claim), _) => format!("publish {claim}"),
             (Thing::Path { written: mine, .. }, Thing::Path { written: theirs, .. }) if mine != theirs => {
@@ -113,7 +120,11 @@ impl Claim {
     }
 
     fn file(&self) -> String {
-        if self.source.is_empty() { format!("{} {}", self.module, self.key) } else { format!("{}/{}", self.module, self.source) }
+        if self.source.is_empty() {
+            format!("{} {}", self.module, self.key)
+        } else {
+            format!("{}/{}", self.module, self.source)
+        }
     }
 }
 
@@ -124,7 +135,8 @@ fn collect(input: &Inputs, drafts: &[Draft], directories: &[Directories], desire
         let idle = known.is_none_or(|(draft, _)| draft.is_held_whole());
         for (key, resource) in &part.resources {
             let entry = part.name.as_ref().and_then(|name| input.ledger.entry(name, key));
-            for thing in things(input, key, resource) {
+            let kube = known.and_then(|(draft, _)| kube_names(draft, key)).into_iter().flatten();
+            for thing in things(input, key, resource).into_iter().chain(kube) {
                 let kept = entry.is_some_and(|entry| keeps(entry, resource, &thing));
                 let guest = match &thing {
                     Thing::Path { written, .. } => known.is_some_and(|(_, part)| part.ground.yields(written)),
@@ -136,6 +148,12 @@ fn collect(input: &Inputs, drafts: &[Draft], directories: &[Directories], desire
         }
     }
     claims
+}
+
+/// The pods and containers that a YAML file makes.
+fn kube_names(draft: &Draft, key: &ResourceKey) -> Option<Vec<Thing>> {
+    let file = draft.files.get(format!("{}.kube", key.name).as_str()).filter(|_| key.kind == Kind::Kube)?;
+    Some(file.kube.pods.iter().chain(&file.kube.containers).cloned().map(Thing::Container).collect())
 }
 
 fn things(input: &Inputs, key: &ResourceKey, resource: &Resource) -> Vec<Thing> {
@@ -161,15 +179,22 @@ fn things(input: &Inputs, key: &ResourceKey, resource: &Resource) -> Vec<Thing> 
     things
 }
 
-/// The ledger tells unit, name and paths. Ports it does not know: they are kept while the definition is the deployed one.
+/// The ledger tells unit, name and paths. Ports, and what a YAML file makes, it does not know: they are kept while the
+/// definition is the deployed one.
 fn keeps(entry: &Entry, resource: &Resource, thing: &Thing) -> bool {
     match thing {
         Thing::Unit(name) => entry.unit.as_ref() == Some(name),
-        Thing::Container(name) | Thing::Volume(name) | Thing::Network(name) => entry.object.as_ref() == Some(name),
+        Thing::Container(name) | Thing::Volume(name) | Thing::Network(name) if resource.object.is_some() => {
+            entry.object.as_ref() == Some(name)
+        }
         Thing::File(_) | Thing::Path { .. } => true,
-        Thing::Port(_) => match &resource.body {
+        Thing::Container(_) | Thing::Volume(_) | Thing::Network(_) | Thing::Port(_) => match &resource.body {
             Body::Quadlet { hash, .. } => entry.hash.as_ref() == Some(hash),
-            Body::Unit { .. } | Body::Opaque | Body::PlainVolume | Body::File { .. } | Body::Directory { .. }
+            Body::Unit { .. }
+            | Body::Opaque
+            | Body::PlainVolume
+            | Body::File { .. }
+            | Body::Directory { .. }
             | Body::Link { .. } => true,
         },
     }

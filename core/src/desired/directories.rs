@@ -23,17 +23,22 @@ pub(super) fn judge(input: &Inputs, drafts: &[Draft]) -> Vec<Directories> {
     let grounds: Vec<Ground> = drafts.iter().map(|draft| ground(input, draft)).collect();
     let alone = || drafts.iter().zip(&grounds).map(|(draft, ground)| own(input, draft, ground, &placed));
     let first: Vec<BTreeMap<HostPath, String>> = alone().collect();
-    drafts.iter().enumerate().map(|(index, draft)| {
-        // A module that is held as a whole takes nothing from the others but what it has already.
-        let others = first.iter().enumerate().filter(|(other, _)| *other != index);
-        let others = others.flat_map(|(other, paths)| {
-            let counts = move |path: &&HostPath| !drafts[other].is_held_whole() || keeps(input, &drafts[other], path);
-            paths.keys().filter(counts).cloned()
-        });
-        let ground = grounds[index].clone().among(others.collect());
-        let own = own(input, draft, &ground, &placed);
-        Directories { ground, own }
-    }).collect()
+    drafts
+        .iter()
+        .enumerate()
+        .map(|(index, draft)| {
+            // A module that is held as a whole takes nothing from the others but what it has already.
+            let others = first.iter().enumerate().filter(|(other, _)| *other != index);
+            let others = others.flat_map(|(other, paths)| {
+                let counts =
+                    move |path: &&HostPath| !drafts[other].is_held_whole() || keeps(input, &drafts[other], path);
+                paths.keys().filter(counts).cloned()
+            });
+            let ground = grounds[index].clone().among(others.collect());
+            let own = own(input, draft, &ground, &placed);
+            Directories { ground, own }
+        })
+        .collect()
 }
 
 /// The absolute host paths that a Quadlet file mounts, as far as they are known.
@@ -51,7 +56,8 @@ fn ground(input: &Inputs, draft: &Draft) -> Ground {
 
 fn keeps(input: &Inputs, draft: &Draft, path: &HostPath) -> bool {
     let entry = draft.name.as_ref().and_then(|name| input.ledger.modules.get(name));
-    entry.is_some_and(|entry| entry.resources.keys().any(|key| key.kind == Kind::Directory && key.name == path.as_str()))
+    entry
+        .is_some_and(|entry| entry.resources.keys().any(|key| key.kind == Kind::Directory && key.name == path.as_str()))
 }
 
 /// Files and links that some module puts in their place: mounting one makes no directory.

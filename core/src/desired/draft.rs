@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expand::{self, HostFacts};
 use crate::generated::{Generated, GeneratorMessage};
+use crate::kube::{self, KubeFacts};
 use crate::module::{Module, QuadletSource, dropin_folders};
 use crate::name::{HostPath, ModuleName};
 use crate::problem::{Problem, Severity};
 use crate::quadlet::{self, Finding, QuadletFacts};
+use crate::resource::Kind;
 use crate::unitfile::UnitFile;
 
 use super::assets::{self, Assets, own_line};
@@ -36,6 +38,8 @@ pub(super) struct FileDraft<'a> {
     pub merged: UnitFile,
     pub facts: QuadletFacts,
     pub assets: Assets<'a>,
+    /// What the YAML of a `.kube` file makes beside its facts.
+    pub kube: KubeFacts,
 }
 
 impl Draft<'_> {
@@ -101,15 +105,22 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
         user_signs.extend(facts.user_signs.iter().map(|sign| (source, sign.clone())));
         let assets = assets::of(module, source, &facts);
         problems.extend(assets.problems.iter().cloned());
+        let kube = kube_facts(source.kind, &merged, &assets).unwrap_or_else(|problem| {
+            problems.push(problem);
+            KubeFacts::default()
+        });
+        kube.add_to(&mut facts);
         let unit = printed.map_or_else(|| reading::unit_name(file_name, source), |unit| unit.name.clone());
         problems.extend(plain_errors(source));
-        let complaint = complaint(input, file_name, source, &path, printed.is_some());
-        problems.extend(complaint);
         let twins =
             if sources.len() > 1 { sources.iter().map(|twin| twin.file.as_str()).collect() } else { Vec::new() };
-        files.insert(file_name.as_str(), FileDraft { source, twins, path, unit, merged, facts, assets });
+        files.insert(file_name.as_str(), FileDraft { source, twins, path, unit, merged, facts, assets, kube });
     }
     problems.extend(assets::collisions(&files));
+    // A module with errors of its own was not staged: the generator's silence about it says nothing.
+    if problems.is_empty() {
+        problems.extend(files.iter().filter_map(|(name, file)| complaint(input, name, file)));
+    }
     Draft { module, name, files, problems, user_signs }
 }
 
@@ -118,9 +129,19 @@ pub(super) fn plain_errors(source: &QuadletSource) -> Vec<Problem> {
     let errors = quadlet::problems(source.kind, &source.parsed).into_iter();
     let errors = errors.filter(|problem| problem.severity == Severity::Error);
     // An environment file that is never found makes one container wait for it, not the module unreadable.
-    let key = |line: Option<u32>| source.parsed.entries.iter().find(|entry| Some(entry.line) == line).map(|e| e.key.as_str());
+    let key =
+        |line: Option<u32>| source.parsed.entries.iter().find(|entry| Some(entry.line) == line).map(|e| e.key.as_str());
     let errors = errors.filter(|problem| key(problem.line) != Some("EnvironmentFile"));
-    errors.map(|problem| Problem { file: source.file.clone(), line: own_line(source, problem.line), ..problem }).collect()
+    errors
+        .map(|problem| Problem { file: source.file.clone(), line: own_line(source, problem.line), ..problem })
+        .collect()
+}
+
+fn kube_facts(kind: Kind, merged: &UnitFile, assets: &Assets) -> Result<KubeFacts, Problem> {
+    let yaml = reading::kube_yaml(merged).filter(|_| kind == Kind::Kube).and_then(|written| assets.get(written));
+    let Some(yaml) = yaml else { return Ok(KubeFacts::default()) };
+    let text = String::from_utf8_lossy(yaml.content);
+    kube::read(&text).map_err(|error| Problem::error(yaml.file, Some(error.line), error.message))
 }
 
 fn forget_unknown_lines(facts: &mut QuadletFacts) {
@@ -132,9 +153,9 @@ fn forget_unknown_lines(facts: &mut QuadletFacts) {
 }
 
 /// What the generator has against a file: it dropped it, or it skipped one of its drop-ins.
-fn complaint(
-    input: &Inputs, file_name: &str, source: &QuadletSource, path: &HostPath, printed: bool,
-) -> Option<Problem> {
+fn complaint(input: &Inputs, file_name: &str, file: &FileDraft) -> Option<Problem> {
+    let FileDraft { source, path, .. } = file;
+    let printed = input.generated.of_source(path.as_str()).next().is_some();
     let named = input.generated.messages.iter().filter(|message| !message.text.to_lowercase().starts_with("warning"));
     let mut about = named.filter(|message| is_about(message, file_name, path, printed));
     let version = input.podman_version;

@@ -7,7 +7,7 @@ use crate::resource::{Kind, ResourceKey};
 
 use super::draft::{Draft, FileDraft};
 use super::reading::Siblings;
-use super::{Body, Desired, Inputs, Need, bodies, directories, real, reading, units};
+use super::{Body, Desired, Inputs, Need, bodies, directories, reading, real, units};
 
 /// Fills in the needs of all resources.
 pub(super) fn tie(input: &Inputs, drafts: &[Draft], desired: &mut Desired) {
@@ -49,9 +49,7 @@ fn need((module, key): &Id) -> Need {
     Need::Resource { module: module.clone(), key: key.clone() }
 }
 
-fn quadlet(
-    input: &Inputs, index: &Index, siblings: &Siblings, draft: &Draft, file: &FileDraft,
-) -> BTreeSet<Need> {
+fn quadlet(input: &Inputs, index: &Index, siblings: &Siblings, draft: &Draft, file: &FileDraft) -> BTreeSet<Need> {
     let (module, facts) = (draft.module.name.as_str(), &file.facts);
     let mut needs = BTreeSet::new();
     let volume_files = facts.mounts.iter().filter_map(|mount| mount.file.as_ref());
@@ -62,13 +60,17 @@ fn quadlet(
         needs.extend(index.volumes.get(module, name));
     }
     for (path, _) in directories::bind_mounts(facts) {
-        needs.extend(index.path(input, &path, Need::Path));
+        needs.extend(index.path(input, module, &path, Need::Path));
+    }
+    let yaml = reading::kube_yaml(&file.merged).filter(|_| file.source.kind == Kind::Kube);
+    if let Some(yaml) = yaml.and_then(|written| HostPath::new(written).ok()) {
+        needs.extend(index.path(input, module, &yaml, Need::Path));
     }
     // What travels with the file is no need; what should and does not is told as a trouble.
     let installed = file.path.parent().unwrap_or_else(HostPath::root);
     let read = facts.env_files.iter().filter(|path| !installed.contains(path)).cloned();
     for path in read.chain(reading::required_env_files(&file.merged, &file.unit, input.host)) {
-        needs.extend(index.path(input, &path, Need::EnvFile));
+        needs.extend(index.path(input, module, &path, Need::EnvFile));
     }
     for name in &facts.networks {
         needs.insert(index.networks.get(module, name).unwrap_or_else(|| Need::Network(name.clone())));
@@ -80,7 +82,8 @@ fn quadlet(
     needs.extend(facts.secrets.iter().cloned().map(Need::Secret));
     // An image file pulls and a build file makes what it names: only what runs from an image needs it.
     let runs = !matches!(file.source.kind, Kind::Image | Kind::Build);
-    needs.extend(facts.image.iter().filter(|image| runs && !image.contains("${")).cloned().map(Need::Image));
+    let image = facts.image.iter().filter(|image| runs && !image.contains("${"));
+    needs.extend(image.chain(&file.kube.images).cloned().map(Need::Image));
     needs
 }
 
@@ -119,11 +122,14 @@ struct Index {
     containers: Names,
     /// Own directories, files and links, links in their parents resolved.
     paths: BTreeMap<HostPath, Vec<Id>>,
+    /// Modules that are held as a whole.
+    idle: BTreeSet<String>,
 }
 
 impl Index {
     fn of(input: &Inputs, drafts: &[Draft], desired: &Desired) -> Self {
-        let mut index = Self::default();
+        let idle = drafts.iter().filter(|draft| draft.is_held_whole()).map(|draft| draft.module.name.clone());
+        let mut index = Self { idle: idle.collect(), ..Self::default() };
         for draft in drafts {
             for (file_name, file) in &draft.files {
                 let id = (draft.module.name.clone(), bodies::quadlet_key(file_name, file));
@@ -155,7 +161,13 @@ impl Index {
             Kind::Volume => self.volumes.add(name, id),
             Kind::Network => self.networks.add(name, id),
             Kind::Container => self.containers.add(name, id),
-            Kind::Directory | Kind::File | Kind::Link | Kind::Image | Kind::Build | Kind::Pod | Kind::Kube
+            Kind::Directory
+            | Kind::File
+            | Kind::Link
+            | Kind::Image
+            | Kind::Build
+            | Kind::Pod
+            | Kind::Kube
             | Kind::Unit => {}
         }
     }
@@ -172,15 +184,18 @@ impl Index {
     }
 
     /// What a mount or a read of a path needs. Every own path at, above or below it: what is mounted from `/` holds all.
-    fn path(&self, input: &Inputs, path: &HostPath, otherwise: fn(HostPath) -> Need) -> BTreeSet<Need> {
+    /// But a module that is held as a whole makes nothing below what others mount from above, so it stops none of them.
+    fn path(&self, input: &Inputs, module: &str, path: &HostPath, otherwise: fn(HostPath) -> Need) -> BTreeSet<Need> {
         let place = real(input, path);
-        let met = self.paths.iter().filter(|(own, _)| own.contains(place) || place.contains(own));
         let mut needs = BTreeSet::new();
         let mut is_made = *path == HostPath::root();
-        for (own, ids) in met {
+        for (own, ids) in self.paths.iter().filter(|(own, _)| own.contains(place) || place.contains(own)) {
+            let is_above = place != own && place.contains(own);
+            let counts = |(owner, _): &&Id| !is_above || owner == module || !self.idle.contains(owner);
+            let found: Vec<Need> = ids.iter().filter(counts).map(need).collect();
             // What lies below the path brings it along; what lies above does not.
-            is_made |= place.contains(own);
-            needs.extend(ids.iter().map(need));
+            is_made |= place.contains(own) && !found.is_empty();
+            needs.extend(found);
         }
         if !is_made {
             needs.insert(otherwise(path.clone()));
@@ -193,8 +208,10 @@ impl Index {
         let is_directory = |ids: &&Vec<Id>| ids.iter().any(|other| other.1.kind == Kind::Directory && other != id);
         let above = self.paths.iter().filter(|(own, _)| *own != place && own.contains(place));
         let (_, ids) = above.filter(|(_, ids)| is_directory(ids)).max_by_key(|(own, _)| own.parts().count())?;
-        ids.iter().find(|(module, key)| *module == id.0 && key.kind == Kind::Directory)
-            .or_else(|| ids.iter().find(|(_, key)| key.kind == Kind::Directory)).map(need)
+        ids.iter()
+            .find(|(module, key)| *module == id.0 && key.kind == Kind::Directory)
+            .or_else(|| ids.iter().find(|(_, key)| key.kind == Kind::Directory))
+            .map(need)
     }
 }
 

@@ -47,7 +47,14 @@ impl Siblings {
 pub(super) fn facts(
     input: &Inputs, file_name: &str, directory: &HostPath, kind: Kind, unit: &UnitFile, siblings: &Siblings,
 ) -> QuadletFacts {
-    quadlet::read(kind, file_name, directory, unit, input.host, input.env, &|name| siblings.get(name))
+    let facts = quadlet::read(kind, file_name, directory, unit, input.host, input.env, &|name| siblings.get(name));
+    let starts_with_pod = kind == Kind::Container && unit.boolean("Container", "StartWithPod") != Some(false);
+    QuadletFacts { starts_with_pod, ..facts }
+}
+
+/// `Yaml=` of a `.kube` file, as written.
+pub(super) fn kube_yaml(unit: &UnitFile) -> Option<&str> {
+    unit.last("Kube", "Yaml")
 }
 
 /// The facts that a file tells without a host: good enough for what travels with it.

@@ -5,7 +5,7 @@ mod unread;
 
 use std::collections::BTreeMap;
 
-use super::{Body, Desired, Inputs, Need, Resource, assemble};
+use super::{Body, Desired, Inputs, Need, Resource, assemble, staged};
 use crate::expand::{EnvFiles, HostFacts};
 use crate::generated::{Generated, GeneratedUnit, GeneratorMessage};
 use crate::hold::Reason;
@@ -57,7 +57,8 @@ impl World {
     pub fn generated(&self) -> Generated {
         let mut generated = Generated { units: self.foreign.clone(), ..Generated::default() };
         let mut names: Vec<&str> = Vec::new();
-        for module in &self.modules {
+        // What cannot be staged is not there, as on a host where nothing of it was installed before.
+        for module in self.modules.iter().filter(|module| staged(module).is_ok()) {
             for (name, sources) in &module.quadlets {
                 let (source, below) = (&sources[0], format!("{}/{name}", module.name));
                 let path = format!("{QUADLETS}/{below}");
@@ -68,7 +69,8 @@ impl World {
                     names.push(name);
                     let section = quadlet::section(source.kind);
                     let text = source.text.replace(&format!("[{section}]"), &format!("[X-{section}]"));
-                    let text = format!("{text}\n[Unit]\nAfter=network-online.target\nRequiresMountsFor=%t/containers\n");
+                    let text =
+                        format!("{text}\n[Unit]\nAfter=network-online.target\nRequiresMountsFor=%t/containers\n");
                     let name = quadlet::unit_name(source.kind, name, &source.parsed);
                     generated.units.push(GeneratedUnit { name, source: path, text });
                 }

@@ -69,7 +69,8 @@ fn of_file(draft: &Draft, file: &FileDraft) -> Vec<Trouble> {
 fn unresolved(source: &QuadletSource, finding: &Finding) -> Trouble {
     let Finding { key, text, what, line: _ } = finding;
     let key = key.trim_end_matches('=');
-    let clause = format!("{}: {key}={text} cannot be known before the start: {what} is not set", place(source, finding));
+    let clause =
+        format!("{}: {key}={text} cannot be known before the start: {what} is not set", place(source, finding));
     let hint = format!("set it with Environment= or EnvironmentFile= in [Service] of {}", source.file);
     Trouble { reason: Reason::Unresolved, clause, hint: Some(hint) }
 }
@@ -78,8 +79,7 @@ fn missing(draft: &Draft, file: &FileDraft, installed: &str, example: Option<&st
     let directory = file.path.parent();
     let path = directory.and_then(|directory| directory.join(installed).ok());
     let is_env = path.is_some_and(|path| file.facts.env_files.contains(&path));
-    let (reason, what) =
-        if is_env { (Reason::MissingEnvFile, "environment file ") } else { (Reason::MissingPath, "") };
+    let (reason, what) = if is_env { (Reason::MissingEnvFile, "environment file ") } else { (Reason::MissingPath, "") };
     let there = example.map(|example| format!("; {example} is there")).unwrap_or_default();
     let clause = format!("it refers to the {what}{installed}, which is not in its module{there}");
     let hint = example.map(|example| {
@@ -107,8 +107,8 @@ fn tell_vanished(input: &Inputs, drafts: &[Draft], desired: &mut Desired) {
             debug_assert_eq!(resource.body, Body::Opaque);
             let ran = part.name.as_ref().and_then(|name| input.ledger.entry(name, key)).is_some_and(|entry| entry.ran);
             let goes_on = if ran { ", and it goes on running" } else { "" };
-            let clause = format!("the directory of {name} is gone without unassign{goes_on}");
-            let hint = Some(format!("holdfast unassign {name}"));
+            let clause = format!("the directory of module {name} is gone{goes_on}");
+            let hint = Some(format!("put /etc/holdfast/modules/{name} back"));
             resource.troubles.push(Trouble { reason: Reason::MassRemoval, clause, hint });
         }
     }

@@ -236,7 +236,7 @@ impl Reader {
         let unit = folder.strip_suffix(".d").unwrap_or(folder);
         let named = |name: &String| super::dropin_folders(name).contains(folder);
         if hidden && self.module.quadlets.keys().any(named) {
-            let message = "another drop-in of this name is more specific, so Podman ignores this one";
+            let message = "Podman meets another drop-in of this name first and ignores this one";
             self.problem(Problem::warning(path, None, message));
         } else {
             let message = format!("the module has no {unit} that this drop-in could change, and no other may be changed");

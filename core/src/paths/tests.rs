@@ -91,7 +91,8 @@ fn what_is_there_decides_and_a_file_is_never_made_a_directory() {
 
 #[test]
 fn the_module_has_the_first_word() {
-    let said = ground(&["/mnt/data/photos"], &["/srv/media", "/mnt/data/photos/shared"], &["/run/web", "/srv/x.d"], &[]);
+    let said =
+        ground(&["/mnt/data/photos"], &["/srv/media", "/mnt/data/photos/shared"], &["/run/web", "/srv/x.d"], &[]);
     let table = [
         ("/mnt/data/photos", false, Owner::Own),
         ("/mnt/data/photos", true, Owner::Own),

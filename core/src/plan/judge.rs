@@ -81,12 +81,17 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn reasons(&self) -> Vec<OwnReason> {
-        let mut reasons: Vec<OwnReason> = self.resource.troubles.iter().map(|trouble| OwnReason {
-            reason: trouble.reason,
-            clause: trouble.clause.clone(),
-            hint: trouble.hint.clone(),
-            way_out: WayOut::Other,
-        }).collect();
+        let mut reasons: Vec<OwnReason> = self
+            .resource
+            .troubles
+            .iter()
+            .map(|trouble| OwnReason {
+                reason: trouble.reason,
+                clause: trouble.clause.clone(),
+                hint: trouble.hint.clone(),
+                way_out: WayOut::Other,
+            })
+            .collect();
         self.operator(&mut reasons);
         if matches!(self.resource.body, Body::Opaque) {
             return reasons;
@@ -112,7 +117,12 @@ impl Judge<'_> {
     }
 
     fn found(&self, clause: String) -> OwnReason {
-        OwnReason { reason: Reason::Found, clause, hint: Some(format!("holdfast holds {}", self.module)), way_out: WayOut::Take }
+        OwnReason {
+            reason: Reason::Found,
+            clause,
+            hint: Some(format!("holdfast holds {}", self.module)),
+            way_out: WayOut::Take,
+        }
     }
 
     fn other(reason: Reason, clause: String, hint: Option<String>) -> OwnReason {
@@ -163,15 +173,15 @@ impl Judge<'_> {
         let ours = self.entry().is_some();
         match self.key.kind {
             Kind::Container => {
-                if let Some(container) = observed.containers.get(name) {
-                    if !is_our_container(self.given, self.module, self.key, container) {
-                        reasons.push(self.found(format!(
-                            "container {name} was found on this host ({} {}{}), not made by holdfast",
-                            container.state,
-                            container.image,
-                            container.unit.as_ref().map(|unit| format!(", unit {unit}")).unwrap_or_default()
-                        )));
-                    }
+                let live = observed.containers.get(name);
+                if let Some(container) = live.filter(|live| !is_our_container(self.given, self.module, self.key, live))
+                {
+                    reasons.push(self.found(format!(
+                        "container {name} was found on this host ({} {}{}), not made by holdfast",
+                        container.state,
+                        container.image,
+                        container.unit.as_ref().map(|unit| format!(", unit {unit}")).unwrap_or_default()
+                    )));
                 }
             }
             Kind::Volume if !ours && observed.volumes.contains_key(name) => {
@@ -185,7 +195,14 @@ impl Judge<'_> {
             }
             Kind::Volume => self.differs(observed.volumes.get(name).map(|volume| &volume.labels), name, reasons),
             Kind::Network => self.differs(observed.networks.get(name).map(|network| &network.labels), name, reasons),
-            Kind::Directory | Kind::File | Kind::Link | Kind::Image | Kind::Build | Kind::Pod | Kind::Kube | Kind::Unit => {}
+            Kind::Directory
+            | Kind::File
+            | Kind::Link
+            | Kind::Image
+            | Kind::Build
+            | Kind::Pod
+            | Kind::Kube
+            | Kind::Unit => {}
         }
     }
 
@@ -250,8 +267,12 @@ impl Judge<'_> {
                     Some(format!("{}, found on this host, is not the one that holdfast made", named("directory")))
                 }
                 Some(_) => None,
-                None if *empty => Some(format!("{} was found on this host (empty), not made by holdfast", named("directory"))),
-                None => Some(format!("{} was found on this host (not empty), not made by holdfast", named("directory"))),
+                None if *empty => {
+                    Some(format!("{} was found on this host (empty), not made by holdfast", named("directory")))
+                }
+                None => {
+                    Some(format!("{} was found on this host (not empty), not made by holdfast", named("directory")))
+                }
             },
             (PathState::File { .. }, Some(_)) if self.key.kind == Kind::File => None,
             (PathState::Link { .. }, Some(_)) if self.key.kind == Kind::Link => None,
@@ -365,7 +386,7 @@ impl Judge<'_> {
         let observed = self.observed();
         for need in &self.resource.needs {
             match need {
-                Need::Resource { .. } => {}
+                Need::Resource { module, key } => self.elsewhere(module, key, reasons),
                 Need::Path(path) => self.reference(path, Reason::MissingPath, reasons),
                 Need::EnvFile(path) => self.reference(path, Reason::MissingEnvFile, reasons),
                 Need::Secret(name) if !observed.secrets.contains_key(name) => reasons.push(Self::other(
@@ -397,6 +418,18 @@ impl Judge<'_> {
         }
     }
 
+    /// A resource of a module that this apply leaves out must be there already.
+    fn elsewhere(&self, module: &str, key: &ResourceKey, reasons: &mut Vec<OwnReason>) {
+        let scope = self.given.scope;
+        if scope.has(self.module) && !scope.has(module) && entry(self.given.ledger, module, key).is_none() {
+            reasons.push(Self::other(
+                Reason::NeedsHeld,
+                format!("it needs {key} of module {module}, which is not applied"),
+                Some(format!("holdfast apply {module}")),
+            ));
+        }
+    }
+
     fn reference(&self, path: &HostPath, reason: Reason, reasons: &mut Vec<OwnReason>) {
         let Some(facts) = self.observed().paths.get(path) else { return };
         if let Some(link) = &facts.unsafe_link {
@@ -411,12 +444,19 @@ impl Judge<'_> {
                     reasons.push(Self::other(reason, format!("{path} is not there"), None));
                 }
                 PathState::Link { target, dangling: true, .. } => {
-                    reasons.push(Self::other(reason, format!("{path} is a link to {target}, which is not there"), None));
+                    reasons.push(Self::other(
+                        reason,
+                        format!("{path} is a link to {target}, which is not there"),
+                        None,
+                    ));
                 }
                 PathState::Unknown { error } => {
                     reasons.push(Self::other(reason, format!("{path} cannot be looked at: {error}"), None));
                 }
-                PathState::Directory { .. } | PathState::File { .. } | PathState::Link { .. } | PathState::Other { .. } => {}
+                PathState::Directory { .. }
+                | PathState::File { .. }
+                | PathState::Link { .. }
+                | PathState::Other { .. } => {}
             }
         }
     }
@@ -472,7 +512,9 @@ impl Judge<'_> {
     fn moved_mounts(&self, reasons: &mut Vec<OwnReason>) {
         let Some(entry) = self.entry() else { return };
         for mount in self.resource.facts.mounts.iter().filter(|mount| mount.kind == MountType::Bind) {
-            let (Some(old), Ok(new)) = (entry.mounts.get(&mount.target), HostPath::new(&mount.source)) else { continue };
+            let (Some(old), Ok(new)) = (entry.mounts.get(&mount.target), HostPath::new(&mount.source)) else {
+                continue;
+            };
             let holds_data = |path: &HostPath| match self.observed().paths.get(path).map(|facts| &facts.state) {
                 Some(PathState::Directory { empty, .. }) => !empty,
                 Some(PathState::File { size, .. }) => *size > 0,

@@ -298,7 +298,7 @@ fn the_longest_entries_stay_below_16_kb_and_are_cut_alike_on_both_sides() {
     assert_eq!(bounded.clone().bounded(), bounded);
     assert_ne!(bounded, report);
     let mut all = vec![started(run(&bounded), &caller, &many)];
-    all.extend(records(&bounded, 1));
+    all.extend(records(&report, 1));
     all.push(refused(run(&bounded), 3, &long(), None, Some(&long())));
     all.push(interrupted(run(&bounded), 3, &long()));
     for record in &all {
@@ -342,6 +342,8 @@ fn loudness_says_what_is_new() {
     assert_eq!(loudness(&report(true, 0)), [Priority::Info, Priority::Info]);
     assert_eq!(loudness(&report(false, 0)), [Priority::Notice, Priority::Notice]);
     assert_eq!(loudness(&report(true, 1)), [Priority::Info, Priority::Notice]);
+    let hold = Report { action: "hold".to_owned(), resources: vec![], ..report(true, 0) };
+    assert_eq!(loudness(&hold), [Priority::Notice]);
 
     let hold = &records(&report(false, 0), 1)[0].to_fields();
     for (field, value) in [

@@ -11,6 +11,11 @@ impl Report {
     /// The holds that a take would end are counted for the module that would have to be taken, which is the cause's.
     #[must_use]
     pub fn sentence(&self) -> String {
+        match self.action.as_str() {
+            "hold" if self.counts.total == 0 => return "the operator's hold is set".to_owned(),
+            "unhold" if self.counts.total == 0 => return "the operator's hold has ended".to_owned(),
+            _ => {}
+        }
         let Counts { total, applied, changed, unchanged: _, held: _, failed, not_attempted, removed } = self.counts;
         let mut untaken: BTreeMap<String, u32> = BTreeMap::new();
         let mut otherwise: BTreeMap<String, u32> = BTreeMap::new();

@@ -100,6 +100,8 @@ fn the_sentence_counts_what_was_asked() {
          2 newly held"
     );
     assert_eq!(report(vec![], 5).sentence(), "applied 5 of 5 resource(s) (0 changed)");
+    let unhold = Report { action: "unhold".to_owned(), ..report(vec![], 0) };
+    assert_eq!(unhold.sentence(), "the operator's hold has ended");
 }
 
 #[test]

@@ -119,7 +119,11 @@ impl<'a> Judge<'a> {
             return Verdict::Failed(why);
         }
         match self.resource_of(module, key) {
-            Some(resource) if self.wanted.contains(&(module, key)) => self.runs(module, key, resource),
+            Some(resource)
+                if matches!(key.kind, Kind::Container | Kind::Kube) && self.wanted.contains(&(module, key)) =>
+            {
+                self.runs(module, key, resource)
+            }
             _ => Verdict::Applied,
         }
     }

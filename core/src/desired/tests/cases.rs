@@ -1,11 +1,21 @@
 //! Shapes of real trees that went wrong.
 
 use super::{World, clause, get, hash, key, keys, needs, path, reasons};
-use crate::desired::{Body, environment_files, wanted};
+use crate::desired::{Body, Need, environment_files, wanted};
 use crate::expand::HostFacts;
 use crate::hold::Reason;
 use crate::ledger::Entry;
 
+const YAML: &str = r#"
+apiVersion: v1
+kind: Pod
+metadata: {name: job}
+spec:
+  containers:
+  - {name: main, image: "localhost/app:1.27.3", volumeMounts: [{name: d, mountPath: /data}]}
+  volumes:
+  - {name: d, hostPath: {path: /srv/job, type: Directory}}
+"#;
 const IMAGE: &str = "Image=localhost/app:1.27.3\n";
 
 #[test]
@@ -27,7 +37,10 @@ fn keys_of_a_newer_podman_hold_the_module_and_name_file_key_and_version() {
     let app = format!("[Unit]\nBindsTo=db.container\n[Container]\n{IMAGE}Network=int.network\n");
     let db = format!("[Container]\n{IMAGE}ContainerName=db\nMemory=4G\nVolume=/srv/db:/data\n");
     let world = World::of(&[
-        ("app", &[("app.container", &app), ("db.container", &db), ("int.network", "[Network]\nNetworkDeleteOnStop=true\n")]),
+        (
+            "app",
+            &[("app.container", &app), ("db.container", &db), ("int.network", "[Network]\nNetworkDeleteOnStop=true\n")],
+        ),
         ("web", &[("web.container", &format!("[Container]\n{IMAGE}"))]),
     ])
     .drop("app/db.container", "unsupported key 'Memory' in group 'Container'")
@@ -82,7 +95,10 @@ fn members_need_their_pod_and_the_pod_not_its_members() {
         &[
             ("site.pod", pod),
             ("site.network", "[Network]\nNetworkName=site-net\n"),
-            ("site-db.container", &format!("[Container]\n{IMAGE}Pod=site.pod\nVolume=site-db:/data\n")),
+            (
+                "site-db.container",
+                &format!("[Container]\n{IMAGE}Pod=site.pod\nVolume=site-db:/data\nStartWithPod=false\n"),
+            ),
             ("site-web.container", &format!("[Container]\n{IMAGE}Pod=site.pod\nVolume=/srv/site/web:/data\n")),
         ],
     )]);
@@ -100,6 +116,8 @@ fn members_need_their_pod_and_the_pod_not_its_members() {
         ]
     );
     assert_eq!(get(&desired, "site", "pod/site").unit.as_deref(), Some("site.service"));
+    let starts = |key: &str| get(&desired, "site", key).facts.starts_with_pod;
+    assert!(starts("container/site-web") && !starts("container/site-db"));
     assert_eq!(get(&desired, "site", "volume/site-db").body, Body::PlainVolume);
     assert_eq!(needs(&desired, "site", "pod/site"), ["site directory//srv/site/shared", "site network/site"]);
     assert_eq!(needs(&desired, "site", "container/site-web"), ["site directory//srv/site/web", "site pod/site"]);
@@ -110,7 +128,8 @@ fn members_need_their_pod_and_the_pod_not_its_members() {
 #[test]
 fn a_held_own_directory_is_needed_by_all_that_mount_it_or_above_it_or_below_it() {
     let container = |lines: &str| format!("[Container]\n{IMAGE}{lines}");
-    let player = container("Volume=/srv/media:/media:ro,z\nVolume=/srv/media/.cache:/cache:Z,U\nVolume=/dev/dri:/dev/dri\n");
+    let player =
+        container("Volume=/srv/media:/media:ro,z\nVolume=/srv/media/.cache:/cache:Z,U\nVolume=/dev/dri:/dev/dri\n");
     let reader = container(
         "Volume=/srv/media/books:/books:ro,Z\nVolume=/srv//books/../books/meta/:/meta\n\
          Volume=/%t/podman/podman.sock:/run/podman/podman.sock:ro\nVolume=reader-anon\n",
@@ -127,15 +146,20 @@ fn a_held_own_directory_is_needed_by_all_that_mount_it_or_above_it_or_below_it()
         ("old", &[("old.container", &old)]),
     ]);
     let desired = world.desired();
-    assert_eq!(
-        keys(&desired, "media"),
-        ["directory//srv/media", "directory//srv/media/.cache", "container/player"]
-    );
+    assert_eq!(keys(&desired, "media"), ["directory//srv/media", "directory//srv/media/.cache", "container/player"]);
     let media = "media directory//srv/media".to_owned();
-    for (module, resource) in [("media", "container/player"), ("books", "container/reader"), ("desk", "container/box")] {
-        assert!(needs(&desired, module, resource).contains(&media), "{module}: {:?}", needs(&desired, module, resource));
+    for (module, resource) in [("media", "container/player"), ("books", "container/reader"), ("desk", "container/box")]
+    {
+        assert!(
+            needs(&desired, module, resource).contains(&media),
+            "{module}: {:?}",
+            needs(&desired, module, resource)
+        );
     }
-    assert!(needs(&desired, "desk", "container/box").contains(&"old directory//srv/media-old".to_owned()), "/ covers it");
+    assert!(
+        needs(&desired, "desk", "container/box").contains(&"old directory//srv/media-old".to_owned()),
+        "/ covers it"
+    );
     assert_eq!(needs(&desired, "old", "container/old"), ["old directory//srv/media-old"]);
     assert_eq!(needs(&desired, "media", "directory//srv/media/.cache"), [media.as_str()]);
     assert_eq!(keys(&desired, "books"), ["directory//srv/books/meta", "container/reader"]);
@@ -176,10 +200,11 @@ fn two_files_that_make_one_unit_are_both_held() {
         &[
             ("job.container", &container("ContainerName=job-c\n")),
             ("job.kube", "[Kube]\nYaml=job.yaml\n"),
-            ("job.yaml", "kind: Pod\n"),
+            ("job.yaml", YAML),
             ("box.pod", "[Pod]\nPodName=box\n"),
             ("box-pod.container", &container("ContainerName=boxpod\n")),
             ("other.container", &container("")),
+            ("main.container", &container("ContainerName=job-main\n")),
         ],
     )]);
     let desired = world.desired();
@@ -189,6 +214,11 @@ fn two_files_that_make_one_unit_are_both_held() {
     assert!(clause(&desired, "jobs", "pod/box", Reason::ClaimedTwice).contains("box-pod.service"));
     assert!(clause(&desired, "jobs", "container/box-pod", Reason::ClaimedTwice).contains("box-pod.service"));
     assert_eq!(reasons(&desired, "jobs", "container/other"), []);
+    // What the YAML mounts and runs counts as if the Quadlet file said it.
+    assert_eq!(needs(&desired, "jobs", "kube/job"), ["jobs directory//srv/job"]);
+    assert!(get(&desired, "jobs", "kube/job").needs.contains(&Need::Image("localhost/app:1.27.3".to_owned())));
+    let told = clause(&desired, "jobs", "container/main", Reason::ClaimedTwice);
+    assert_eq!(told, "both jobs/job.kube and jobs/main.container make a container or pod named job-main");
     // The YAML travels beside its file.
     let Body::Quadlet { assets, .. } = &get(&desired, "jobs", "kube/job").body else { panic!("no Quadlet file") };
     assert_eq!(assets.keys().collect::<Vec<_>>(), [&path("/etc/containers/systemd/holdfast/jobs/job.yaml")]);
@@ -201,7 +231,10 @@ fn a_module_for_a_users_own_manager_is_held_and_makes_no_empty_directory() {
          PublishPort=80:8080\n[Install]\nWantedBy=default.target\n"
     );
     let desired = World::of(&[
-        ("user", &[("user.container", &user), ("plain.container", &format!("[Container]\n{IMAGE}PublishPort=80:80\n"))]),
+        (
+            "user",
+            &[("user.container", &user), ("plain.container", &format!("[Container]\n{IMAGE}PublishPort=80:80\n"))],
+        ),
         ("web", &[("web.container", &format!("[Container]\n{IMAGE}PublishPort=80:8080\n"))]),
     ])
     .desired();
@@ -217,7 +250,10 @@ fn secrets_and_env_files_that_are_not_there_are_told_before_the_start() {
          EnvironmentFile=./api.env\nEnvironmentFile=/etc/containers/environment/%N.env\n"
     );
     let desired = World::of(&[("api", &[("api.container", &api), ("api.env.example", "A=1\n")])]).desired();
-    assert_eq!(needs(&desired, "api", "container/api"), ["env /etc/containers/environment/api.env", "secret api-password"]);
+    assert_eq!(
+        needs(&desired, "api", "container/api"),
+        ["env /etc/containers/environment/api.env", "secret api-password"]
+    );
     let told = clause(&desired, "api", "container/api", Reason::MissingEnvFile);
     assert_eq!(told, "it refers to the environment file api.env, which is not in its module; api.env.example is there");
     let hint = get(&desired, "api", "container/api").troubles[0].hint.clone();

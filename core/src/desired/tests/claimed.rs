@@ -13,17 +13,65 @@ fn container(lines: &str) -> String {
 #[test]
 fn what_can_be_claimed_once() {
     let table: &[(&str, &str, &str, &str, &str)] = &[
-        ("name", "a.container", "[Container]\nImage=i\nContainerName=x\n", "b.container", "[Container]\nImage=i\nContainerName=x\n"),
+        (
+            "name",
+            "a.container",
+            "[Container]\nImage=i\nContainerName=x\n",
+            "b.container",
+            "[Container]\nImage=i\nContainerName=x\n",
+        ),
         ("pod name", "a.pod", "[Pod]\nPodName=x\n", "b.container", "[Container]\nImage=i\nContainerName=x\n"),
-        ("unit", "a.service", "[Service]\nExecStart=/bin/true\n", "a.container", "[Container]\nImage=i\nContainerName=x\n"),
-        ("service name", "a.container", "[Container]\nImage=i\nServiceName=s\n", "b.container", "[Container]\nImage=i\nServiceName=s\n"),
+        (
+            "unit",
+            "a.service",
+            "[Service]\nExecStart=/bin/true\n",
+            "a.container",
+            "[Container]\nImage=i\nContainerName=x\n",
+        ),
+        (
+            "service name",
+            "a.container",
+            "[Container]\nImage=i\nServiceName=s\n",
+            "b.container",
+            "[Container]\nImage=i\nServiceName=s\n",
+        ),
         ("volume", "a.volume", "[Volume]\nVolumeName=v\n", "b.volume", "[Volume]\nVolumeName=v\n"),
-        ("plain volume", "a.container", "[Container]\nImage=i\nVolume=v:/v\n", "b.container", "[Container]\nImage=i\nVolume=v:/v\n"),
+        (
+            "plain volume",
+            "a.container",
+            "[Container]\nImage=i\nVolume=v:/v\n",
+            "b.container",
+            "[Container]\nImage=i\nVolume=v:/v\n",
+        ),
         ("network", "a.network", "[Network]\nNetworkName=n\n", "b.network", "[Network]\nNetworkName=n\n"),
-        ("port", "a.container", "[Container]\nImage=i\nPublishPort=127.0.0.1:80:80\n", "b.pod", "[Pod]\nPublishPort=80:80\n"),
-        ("socket", "a.container", "[Container]\nImage=i\nPublishPort=80:80\n", "b.socket", "[Socket]\nListenStream=80\n"),
-        ("file name", "a.container", "[Container]\nImage=i\nContainerName=1\n", "a.container", "[Container]\nImage=i\nContainerName=2\n"),
-        ("equal path", "a.container", "[Container]\nImage=i\nVolume=/srv/x:/x\n", "b.container", "[Container]\nImage=i\nVolume=/srv/x:/x\n"),
+        (
+            "port",
+            "a.container",
+            "[Container]\nImage=i\nPublishPort=127.0.0.1:80:80\n",
+            "b.pod",
+            "[Pod]\nPublishPort=80:80\n",
+        ),
+        (
+            "socket",
+            "a.container",
+            "[Container]\nImage=i\nPublishPort=80:80\n",
+            "b.socket",
+            "[Socket]\nListenStream=80\n",
+        ),
+        (
+            "file name",
+            "a.container",
+            "[Container]\nImage=i\nContainerName=1\n",
+            "a.container",
+            "[Container]\nImage=i\nContainerName=2\n",
+        ),
+        (
+            "equal path",
+            "a.container",
+            "[Container]\nImage=i\nVolume=/srv/x:/x\n",
+            "b.container",
+            "[Container]\nImage=i\nVolume=/srv/x:/x\n",
+        ),
         ("file", "files/etc/x", "1", "files/etc/x", "2"),
     ];
     for (what, first, first_text, second, second_text) in table {
@@ -35,7 +83,10 @@ fn what_can_be_claimed_once() {
                 .collect();
             assert_eq!(held.len(), 1, "{what}: {module} {:?}", desired.modules[module]);
             let told = clause(&desired, module, &held[0], Reason::ClaimedTwice);
-            assert!(told.contains(&format!("one/{first}")) && told.contains(&format!("two/{second}")), "{what}: {told}");
+            assert!(
+                told.contains(&format!("one/{first}")) && told.contains(&format!("two/{second}")),
+                "{what}: {told}"
+            );
         }
     }
 }
@@ -43,9 +94,17 @@ fn what_can_be_claimed_once() {
 #[test]
 fn what_does_not_meet() {
     let table: &[(&str, &str, &str)] = &[
-        ("addresses", "[Container]\nImage=i\nPublishPort=127.0.0.1:80:80\n", "[Container]\nImage=i\nPublishPort=127.0.0.2:80:80\n"),
+        (
+            "addresses",
+            "[Container]\nImage=i\nPublishPort=127.0.0.1:80:80\n",
+            "[Container]\nImage=i\nPublishPort=127.0.0.2:80:80\n",
+        ),
         ("families", "[Container]\nImage=i\nPublishPort=80:80\n", "[Container]\nImage=i\nPublishPort=[::]:80:80\n"),
-        ("prefix of a name", "[Container]\nImage=i\nVolume=/srv/x:/x\n", "[Container]\nImage=i\nVolume=/srv/x-old:/x\n"),
+        (
+            "prefix of a name",
+            "[Container]\nImage=i\nVolume=/srv/x:/x\n",
+            "[Container]\nImage=i\nVolume=/srv/x-old:/x\n",
+        ),
         ("references", "[Container]\nImage=i\nVolume=/srv/x:/x:ro\n", "[Container]\nImage=i\nVolume=/srv/x:/x:ro\n"),
         ("parent", "[Container]\nImage=i\nVolume=/srv/x:/x\n", "[Container]\nImage=i\nVolume=/srv/x/y:/x\n"),
     ];
@@ -86,7 +145,10 @@ fn a_directory_is_shared_where_one_owns_it_and_the_other_says_that_it_is_the_hos
     let agreed = shared("[paths]\nhost = [\"/srv/media/films\"]\n");
     assert_eq!(keys(&agreed, "films"), ["container/films"]);
     assert_eq!(reasons(&agreed, "media", "directory//srv/media"), []);
-    assert_eq!(super::needs(&agreed, "films", "container/films"), ["media directory//srv/media", "path /srv/media/films"]);
+    assert_eq!(
+        super::needs(&agreed, "films", "container/films"),
+        ["media directory//srv/media", "path /srv/media/films"]
+    );
 }
 
 #[test]
@@ -118,8 +180,10 @@ fn a_later_module_turns_no_directory_of_ours_into_a_reference() {
 
 #[test]
 fn what_a_vanished_module_runs_is_still_its_own() {
-    let entry = Entry { unit: Some("x.service".to_owned()), object: Some("x".to_owned()), ran: true, ..Entry::default() };
-    let world = World::of(&[("one", &[("x.container", &container("ContainerName=x\n"))])]).own("gone", "container/x", entry);
+    let entry =
+        Entry { unit: Some("x.service".to_owned()), object: Some("x".to_owned()), ran: true, ..Entry::default() };
+    let world =
+        World::of(&[("one", &[("x.container", &container("ContainerName=x\n"))])]).own("gone", "container/x", entry);
     let desired = world.desired();
     assert_eq!(reasons(&desired, "gone", "container/x"), [Reason::MassRemoval]);
     assert_eq!(reasons(&desired, "one", "container/x"), [Reason::ClaimedTwice; 2], "unit and name");

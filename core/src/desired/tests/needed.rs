@@ -21,7 +21,8 @@ fn files_links_and_declared_directories_are_resources_that_are_needed() {
         "Volume=/etc/web/web.conf:/etc/web.conf:ro\nVolume=/var/lib/web:/data\nVolume=/run/web:/run/web\n\
          Volume=/srv/current/htdocs:/htdocs:ro\nEnvironmentFile=/etc/web/web.env\n",
     );
-    let lines = "d /var/lib/web 0750 www www -\nf /var/lib/web/seed 0600 www - -\nL /srv/current - - - - /srv/v1\nd /run/web\n";
+    let lines =
+        "d /var/lib/web 0750 www www -\nf /var/lib/web/seed 0600 www - -\nL /srv/current - - - - /srv/v1\nd /run/web\n";
     let desired = World::of(&[(
         "web",
         &[
@@ -96,7 +97,12 @@ fn plain_units_need_what_they_require_and_what_they_would_start() {
 
 #[test]
 fn a_look_decides_whether_a_mounted_path_is_a_directory() {
-    let world = || World::of(&[("app", &[("app.container", &container("Volume=/srv/app/conf.yml:/etc/app.yml\nVolume=/srv/app/Rules:/r\n"))])]);
+    let world = || {
+        World::of(&[(
+            "app",
+            &[("app.container", &container("Volume=/srv/app/conf.yml:/etc/app.yml\nVolume=/srv/app/Rules:/r\n"))],
+        )])
+    };
     let before = world().desired();
     assert_eq!(keys(&before, "app"), ["directory//srv/app/Rules", "container/app"], "no directory by mistake");
     assert!(needs(&before, "app", "container/app").contains(&"path /srv/app/conf.yml".to_owned()));

@@ -30,6 +30,25 @@ fn one_broken_file_holds_its_module_and_no_other() {
 }
 
 #[test]
+fn a_broken_module_does_not_stop_what_mounts_from_above() {
+    let desired = World::of(&[
+        ("bad", &[("x.container", "{{\n"), ("y.container", &container("Volume=/srv/y:/y\n"))]),
+        ("exporter", &[("e.container", &container("Volume=/:/host:ro,rslave\nVolume=/srv/y:/y:ro\n"))]),
+        ("good", &[("z.container", &container("Volume=/srv/z:/z\n"))]),
+    ])
+    .desired();
+    assert_eq!(keys(&desired, "bad"), ["directory//srv/y", "container/x", "container/y"]);
+    let needed = super::needs(&desired, "exporter", "container/e");
+    assert_eq!(needed, ["bad directory//srv/y", "good directory//srv/z"], "the first one by its own mount only");
+    let desired = World::of(&[
+        ("bad", &[("x.container", "{{\n"), ("y.container", &container("Volume=/srv/y:/y\n"))]),
+        ("exporter", &[("e.container", &container("Volume=/:/host:ro,rslave\n"))]),
+    ])
+    .desired();
+    assert!(super::needs(&desired, "exporter", "container/e").is_empty());
+}
+
+#[test]
 fn what_a_broken_module_has_here_is_counted_and_not_taken_for_removed() {
     let world = World::of(&[("bad", &[("x.container", "{{\n")])]).own("bad", "directory//srv/x", Entry::default());
     let desired = world.desired();
@@ -74,11 +93,24 @@ fn the_generators_word_counts() {
         generated.messages.push(message);
         (world, generated)
     };
-    let message = |file: Option<&str>, text: &str| GeneratorMessage { file: file.map(str::to_owned), text: text.to_owned() };
+    let message =
+        |file: Option<&str>, text: &str| GeneratorMessage { file: file.map(str::to_owned), text: text.to_owned() };
     let table = [
-        ("its drop-in", message(Some("/etc/containers/systemd/web.container.d/10.conf"), "error loading \"10.conf\""), true),
-        ("of its type", message(Some("/etc/containers/systemd/container.d/10.conf"), "error loading \"10.conf\""), true),
-        ("another's", message(Some("/etc/containers/systemd/web2.container.d/10.conf"), "error loading \"10.conf\""), false),
+        (
+            "its drop-in",
+            message(Some("/etc/containers/systemd/web.container.d/10.conf"), "error loading \"10.conf\""),
+            true,
+        ),
+        (
+            "of its type",
+            message(Some("/etc/containers/systemd/container.d/10.conf"), "error loading \"10.conf\""),
+            true,
+        ),
+        (
+            "another's",
+            message(Some("/etc/containers/systemd/web2.container.d/10.conf"), "error loading \"10.conf\""),
+            false,
+        ),
         ("a foreign file", message(Some("/etc/containers/systemd/web.container"), "unsupported key"), false),
         (
             "a warning",
@@ -129,7 +161,11 @@ fn assets_that_cannot_travel_make_a_module_unreadable() {
     let table: &[(&str, Files, &str)] = &[
         ("read-write", &[("a.container", "[Container]\nImage=i\nVolume=./data:/d\n"), ("data/x", "1")], "below /etc"),
         ("out of the module", &[("a.container", "[Container]\nImage=i\nVolume=../x:/d:ro\n")], "leads out"),
-        ("out of its directory", &[("s/a.container", "[Container]\nImage=i\nVolume=../x:/d:ro\n"), ("x", "1")], "leads out"),
+        (
+            "out of its directory",
+            &[("s/a.container", "[Container]\nImage=i\nVolume=../x:/d:ro\n"), ("x", "1")],
+            "leads out",
+        ),
         (
             "two of one name",
             &[
@@ -147,6 +183,20 @@ fn assets_that_cannot_travel_make_a_module_unreadable() {
         assert!(own.contains(told), "{what}: {own}");
         assert!(staged(&module("m", files)).is_err(), "{what}");
     }
+}
+
+#[test]
+fn a_yaml_that_is_none_is_told_with_its_line() {
+    let files = [("a.kube", "[Kube]\nYaml=a.yaml\n"), ("a.yaml", "kind: Pod\nspec: [\n")];
+    let told = clause(&World::of(&[("m", &files)]).desired(), "m", "kube/a", Reason::Unreadable);
+    assert!(told.contains("a.yaml:"), "{told}");
+}
+
+#[test]
+fn the_generators_silence_about_a_module_that_was_not_staged_says_nothing() {
+    let world = World::of(&[("m", &[("a.container", "{{\n"), ("b.container", &container(""))])]);
+    let told = clause(&world.desired(), "m", "container/b", Reason::Unreadable);
+    assert!(told.contains("a.container:1"), "{told}");
 }
 
 #[test]
