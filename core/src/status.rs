@@ -353,7 +353,9 @@ impl Text<'_> {
     fn first_line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Status { observed_usec, last, counts, modules } = self.status;
         let state = self.status.state();
-        let word = (self.dress.state)(state, state.token());
+        // What cannot be read is counted as held, so the first word is that of the numbers.
+        let word = if state == State::Unreadable { "held" } else { state.token() };
+        let word = (self.dress.state)(state, word);
         if modules.is_empty() {
             write!(f, "{word}: no module is assigned")?;
         } else {

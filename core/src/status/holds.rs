@@ -113,7 +113,9 @@ impl fmt::Display for Text<'_> {
             for held in &of_module {
                 self.hold(f, held, width)?;
             }
-            let hints: BTreeSet<&str> = of_module.iter().filter_map(|held| held.hold.hint.as_deref()).collect();
+            let hints = of_module.iter().filter_map(|held| held.hold.hint.as_deref());
+            // This very list is no way out of it.
+            let hints: BTreeSet<&str> = hints.filter(|hint| !hint.starts_with("holdfast holds ")).collect();
             for hint in hints {
                 writeln!(f, "  Hint: {}", escape(hint))?;
             }

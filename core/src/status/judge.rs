@@ -62,7 +62,11 @@ impl<'a> Judge<'a> {
                     ));
                 }
                 Verdict::Pending(why) | Verdict::ToRemove(why) => {
-                    worst.push((State::Pending, about(key, &why), Some(format!("holdfast apply {name}"))));
+                    // An apply would do nothing about what is on its way up.
+                    let starting = unit.filter(|_| planned.change == Change::Unchanged);
+                    let hint = starting
+                        .map_or_else(|| format!("holdfast apply {name}"), |unit| format!("systemctl status {unit}"));
+                    worst.push((State::Pending, about(key, &why), Some(hint)));
                 }
             }
         }
@@ -201,11 +205,16 @@ impl<'a> Judge<'a> {
 
     /// What the module's holds go back to, each once, in the order of the reasons.
     fn causes(&self, holds: &[&Hold]) -> Vec<String> {
-        let mut seen = BTreeSet::new();
         let mut sorted: Vec<&&Hold> = holds.iter().collect();
         sorted.sort_by_key(|hold| (!hold.waiting_on_take, !is_root(hold), hold.reason, &hold.resource));
-        let firsts = sorted.into_iter().filter(|hold| seen.insert((&hold.cause.module, &hold.cause.resource)));
-        firsts.map(|hold| about(&hold.resource, clause(&hold.sentence))).collect()
+        let (mut causes, mut clauses) = (BTreeSet::new(), BTreeSet::new());
+        let firsts = sorted.into_iter().filter(|hold| {
+            let new_cause = causes.insert((&hold.cause.module, &hold.cause.resource));
+            // What holds the whole module says the same of each resource.
+            let new_clause = clauses.insert(clause(&hold.sentence));
+            new_cause && (new_clause || !is_of_module(hold.reason))
+        });
+        firsts.map(|hold| cause(hold)).collect()
     }
 }
 
@@ -290,6 +299,17 @@ fn clause(sentence: &str) -> &str {
     let rest = sentence.split_once(" is held: ").map_or(sentence, |(_, rest)| rest);
     let ends = ["; not run until ", "; left as it is until ", "; pod/"].into_iter().filter_map(|end| rest.find(end));
     ends.min().map_or(rest, |end| &rest[..end])
+}
+
+/// A reason that is the module's, not that of one resource.
+fn is_of_module(reason: Reason) -> bool {
+    matches!(reason, Reason::Operator | Reason::UnsafeOwner | Reason::Unreadable | Reason::MassRemoval)
+}
+
+/// Why something is held, in a row that begins with the module.
+fn cause(hold: &Hold) -> String {
+    let clause = clause(&hold.sentence);
+    if is_of_module(hold.reason) { clause.to_owned() } else { about(&hold.resource, clause) }
 }
 
 /// A clause with its subject, unless it names it already.

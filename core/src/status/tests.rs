@@ -163,6 +163,9 @@ fn the_running_container_decides() {
         assert_eq!(status.state(), expected, "{state} {health:?}");
         assert_eq!(status.modules[0].running, running, "{state} {health:?}");
         assert_eq!(status.exit_status(), exit, "{state} {health:?}");
+        if expected == State::Pending {
+            assert_eq!(status.modules[0].hint.as_deref(), Some("systemctl status web.service"));
+        }
     }
 }
 
@@ -342,6 +345,17 @@ fn a_plan_lists_changes_and_holds() {
     assert_eq!(changes.to_json()["changes"][0]["change"], "create");
 }
 
+#[test]
+fn what_holds_a_whole_module_is_said_once() {
+    let mut host = Host::default();
+    for key in ["container/web", "volume/data"] {
+        host.hold("web", key, Reason::Operator, key, "the operator holds web: audit; later");
+    }
+    let module = &host.status().modules[0];
+    assert_eq!((module.cause.as_deref(), module.more), (Some("the operator holds web: audit; later"), 0));
+    assert_eq!(module.state, State::Held(Reason::Operator));
+}
+
 /// A directory's name is anything that somebody typed: nothing of it may reach the terminal as it is.
 #[test]
 fn foreign_text_is_escaped() {
@@ -353,4 +367,5 @@ fn foreign_text_is_escaped() {
         assert!(text.contains("a\\x1b[2Jb") && text.contains("no section\\nyet"), "{text:?}");
     }
     assert_eq!(host.status().state(), State::Unreadable);
+    assert!(host.text().starts_with("held: 0 of 1 resource(s) applied, 1 held"), "{}", host.text());
 }
