@@ -60,6 +60,9 @@ impl Output {
         let sentence = chain(error.as_ref());
         let hint = agent.and_then(verbs::hint);
         self.message(&sentence);
+        if let Some(choice) = agent.and_then(verbs::choice) {
+            self.message(choice);
+        }
         if let Some(hint) = &hint {
             self.message(format_args!("Hint: {hint}"));
         }

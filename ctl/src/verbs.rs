@@ -9,6 +9,7 @@ pub mod report;
 
 use holdfast_agent::error::AgentError;
 use holdfast_agent::settings::Settings;
+use holdfast_core::report::escape;
 
 /// The host's settings.
 ///
@@ -18,10 +19,10 @@ pub fn settings() -> Result<Settings, AgentError> {
     Ok(Settings::load()?)
 }
 
-/// What the operator can do about an error, if anything can be said.
+/// What can be run about an error, if anything.
 pub fn hint(error: &AgentError) -> Option<String> {
     match error {
-        AgentError::NoSuchModule(_) => Some(assigned()),
+        AgentError::NoSuchModule(_) => Some("holdfast status".to_owned()),
         AgentError::NoSuchReport(_) => Some("holdfast report --list".to_owned()),
         AgentError::Busy { pid: _, since: _ } => Some("holdfast apply --wait".to_owned()),
         AgentError::NotRoot => Some(format!("sudo {}", command_line())),
@@ -33,6 +34,17 @@ pub fn hint(error: &AgentError) -> Option<String> {
     }
 }
 
+/// What would have been right, for an error about a name.
+pub fn choice(error: &AgentError) -> Option<String> {
+    let AgentError::NoSuchModule(_) = error else { return None };
+    let names = assigned();
+    Some(if names.is_empty() {
+        "no module is assigned".to_owned()
+    } else {
+        format!("assigned are {}", names.join(", "))
+    })
+}
+
 /// What was typed, with the command's own name in front.
 fn command_line() -> String {
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -40,16 +52,13 @@ fn command_line() -> String {
 }
 
 /// The modules that could have been meant.
-fn assigned() -> String {
-    let directory = Settings::default().modules_dir;
+fn assigned() -> Vec<String> {
+    let directory = Settings::load().unwrap_or_default().modules_dir;
     let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter(|entry| entry.path().is_dir())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .map(|entry| escape(&entry.file_name().to_string_lossy()).into_owned())
         .collect();
     names.sort();
-    match names.as_slice() {
-        [] => format!("ls {} (no module is assigned)", directory.display()),
-        names => format!("holdfast status ({} assigned: {})", names.len(), names.join(", ")),
-    }
+    names
 }
