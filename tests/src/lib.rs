@@ -22,6 +22,8 @@
 //! - `HOLDFAST_INSTALL_TREE`: a tree to lay over each host for
 //!   [`Host::with_holdfast`], instead of running `make install`.
 
+pub mod workload;
+
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{Read, Write};
