@@ -23,6 +23,7 @@
 //!   [`Host::with_holdfast`], instead of running `make install`.
 
 mod holdfast;
+pub mod workload;
 
 pub use holdfast::{INSTALLED, MODULES, Report};
 
