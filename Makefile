@@ -43,11 +43,11 @@ test: setup-rust ## all tests, those on test hosts included (as root)
 	tests/host/setup
 	$(CARGO) test --workspace --locked
 
-demo: ## show on a test host what a hold is (as root)
-	@if [[ -x tests/demo ]]; then tests/demo; else echo 'demo: there is no tests/demo yet'; exit 1; fi
+demo: setup-rust ## show on a test host what a hold is (as root; KEEP=1 keeps the host)
+	@tests/demo
 
-bench: ## measure against the floors (as root)
-	@if [[ -x tests/bench ]]; then tests/bench; else echo 'bench: there is no tests/bench yet'; exit 1; fi
+bench: setup-rust ## measure against the floors (as root; takes minutes)
+	@tests/bench/run
 
 # Built only where it is missing or old, so that `sudo make install` needs no Rust for root.
 $(RELEASE)/holdfast $(RELEASE)/holdfastd &: $(SOURCES)

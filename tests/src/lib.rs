@@ -23,6 +23,7 @@
 //!   [`Host::with_holdfast`], instead of running `make install`.
 
 mod holdfast;
+pub mod workload;
 
 pub use holdfast::{INSTALLED, MODULES, Report};
 
@@ -121,7 +122,7 @@ impl Host {
     }
 
     /// Boots a fresh host and installs holdfast in it, as `make install` lays
-    /// it out; enables and starts nothing.
+    /// it out, with Podman's socket, which it needs; enables and starts nothing else.
     #[track_caller]
     pub fn with_holdfast(name: &str) -> Host {
         let host = Host::boot(name);
@@ -140,7 +141,8 @@ impl Host {
             lock
         });
         self.push_tree(&tree.root, "/");
-        self.ok("systemctl daemon-reload && journalctl --update-catalog");
+        // as the package does
+        self.ok("systemctl daemon-reload && systemctl enable -q --now podman.socket && journalctl --update-catalog");
     }
 
     /// The host's full name, also its host name inside.

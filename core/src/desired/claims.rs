@@ -172,7 +172,8 @@ fn things(input: &Inputs, key: &ResourceKey, resource: &Resource) -> Vec<Thing> 
     if matches!(key.kind, Kind::Directory | Kind::File | Kind::Link)
         && let Ok(written) = HostPath::new(&key.name)
     {
-        let place = real(input, &written).clone();
+        // A link's place is its own: what it leads to may well be a directory of the same module.
+        let place = if key.kind == Kind::Link { written.clone() } else { real(input, &written).clone() };
         things.push(Thing::Path { written, place });
     }
     things.extend(resource.facts.ports.iter().cloned().map(Thing::Port));

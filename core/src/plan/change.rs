@@ -211,7 +211,7 @@ impl One<'_> {
         let oneshot_done = self.resource.facts.oneshot && state == "inactive" && self.entry.is_some_and(|e| e.ran && !e.intent);
         match at_boot {
             AtBoot::Rests => {
-                if decided.planned.change != Change::Unchanged {
+                if decided.planned.change != Change::Unchanged && !self.is_triggered() {
                     let sentence = format!("{unit} is loaded and not started: nothing that starts at boot pulls it in");
                     decided.notes.push(self.note("not-started", sentence));
                 }
@@ -226,6 +226,13 @@ impl One<'_> {
                 decided.change(Change::Change, format!("{unit} is {state}"));
             }
         }
+    }
+
+    /// True for the unit of a timer, socket or path: its start is up to that one.
+    fn is_triggered(&self) -> bool {
+        let need = Need::Resource { module: self.module.to_owned(), key: self.key.clone() };
+        let units = self.given.desired.modules.get(self.module).into_iter().flat_map(|module| &module.resources);
+        units.into_iter().any(|(key, unit)| key.kind == Kind::Unit && unit.needs.contains(&need))
     }
 
     /// True when what runs is not what is asked for: by the label that the running thing carries, or, where Podman takes

@@ -1,8 +1,9 @@
 //! Two claims on one thing, over modules and the ledger.
 
-use super::{World, clause, key, keys, reasons};
+use super::{World, clause, key, keys, path, reasons};
 use crate::hold::Reason;
 use crate::ledger::Entry;
+use crate::observed::PathState;
 
 const IMAGE: &str = "Image=localhost/app:1.27.3\n";
 
@@ -112,6 +113,20 @@ fn what_does_not_meet() {
         let desired = World::of(&[("one", &[("a.container", first)]), ("two", &[("b.container", second)])]).desired();
         assert_eq!(reasons(&desired, "one", "container/a"), [], "{what}");
         assert_eq!(reasons(&desired, "two", "container/b"), [], "{what}");
+    }
+}
+
+#[test]
+fn a_link_claims_its_own_place_and_not_its_targets() {
+    let lines = "d /var/lib/shop 0755 root root -\nL /etc/shop - - - - /var/lib/shop\n";
+    let link = PathState::Link { target: "/var/lib/shop".to_owned(), dangling: false, to_directory: true };
+    let mut world = World::of(&[("shop", &[("tmpfiles.d/shop.conf", lines)])]).see("/etc/shop", link);
+    if let Some(facts) = world.seen.get_mut(&path("/etc/shop")) {
+        facts.real = path("/var/lib/shop");
+    }
+    let desired = world.desired();
+    for key in ["directory//var/lib/shop", "link//etc/shop"] {
+        assert_eq!(reasons(&desired, "shop", key), [], "{key}");
     }
 }
 
