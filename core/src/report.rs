@@ -352,7 +352,7 @@ impl Report {
 }
 
 /// Notes that say that what was asked is not so yet.
-const WAITING_NOTES: [&str; 2] = ["stopped-by-operator", "restart-pending"];
+const WAITING_NOTES: [&str; 3] = ["stopped-by-operator", "restart-pending", "unhealthy"];
 
 #[cfg(test)]
 mod tests;

@@ -200,12 +200,16 @@ impl One<'_> {
             decided.enable = !self.entry.is_some_and(|entry| entry.enabled);
         }
         let state = self.given.observed.units.get(unit).map_or("inactive", |unit| unit.active_state.as_str());
-        let up = matches!(state, "active" | "activating" | "reloading" | "refreshing");
-        if up && self.differs(decided) {
+        let up = matches!(state, "active" | "reloading" | "refreshing");
+        if (up || state == "activating") && self.differs(decided) {
             decided.run = Run::Restart;
             decided.change(Change::Recreate, format!("{unit} runs another definition"));
         }
-        if up || unit.contains("@.") {
+        if up {
+            decided.notes.extend(self.unhealthy());
+        }
+        // A unit that is still starting, or is started again and again, is not up: a start joins its job and is watched.
+        if up || decided.run == Run::Restart || unit.contains("@.") {
             return;
         }
         let oneshot_done = self.resource.facts.oneshot && state == "inactive" && self.entry.is_some_and(|e| e.ran && !e.intent);
@@ -226,6 +230,14 @@ impl One<'_> {
                 decided.change(Change::Change, format!("{unit} is {state}"));
             }
         }
+    }
+
+    /// A container of ours that runs and is not well: it is as deployed, and not as asked for.
+    fn unhealthy(&self) -> Option<Note> {
+        let name = self.resource.object.as_deref().filter(|_| self.key.kind == Kind::Container)?;
+        let container = self.given.observed.containers.get(name)?;
+        let sentence = format!("container {name} runs and is unhealthy; see: podman inspect {name} --format '{{{{.State.Health}}}}'");
+        (container.health.as_deref() == Some("unhealthy")).then(|| self.note("unhealthy", sentence))
     }
 
     /// True for the unit of a timer, socket or path: its start is up to that one.

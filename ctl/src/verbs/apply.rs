@@ -31,7 +31,7 @@ pub async fn apply(settings: &Settings, modules: &[String], wait: bool, output: 
                     }
                     interrupted = true;
                     output.message("interrupted: the apply goes on to its end and reports. Press Ctrl-C again to cut it \
-                        off; the next apply then goes on from there and says so");
+                        off; the next apply then goes on from there");
                 }
             }
         }
