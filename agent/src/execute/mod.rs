@@ -26,7 +26,7 @@ use systemd::{Job, Systemd, SystemdError, Verb};
 
 /// Pulls that run at once: more only fight for the same line.
 const PULLS: usize = 4;
-/// Calls of Podman's API at once.
+/// Calls of Podman or systemd at once.
 const CALLS: usize = 16;
 
 /// Everything that acts on the host.
@@ -88,13 +88,13 @@ impl Hands {
             Kind::Pin => self.pin(&acts, teller).await,
             Kind::Stop => self.stop(&acts, teller).await,
             Kind::Start => self.start(steps, &acts, teller).await,
-            Kind::Single => {
-                let mut done = BTreeMap::new();
+            Kind::Look | Kind::Single => {
+                let mut tried = Vec::new();
                 for (id, step) in acts {
                     teller.tell(step.act.to_string());
-                    done.insert(id, self.single(step, outcomes).await.map_or_else(failed, |()| Outcome::Done));
+                    tried.push(self.single(id, step, outcomes));
                 }
-                done
+                stream::iter(tried).buffered(CALLS).collect().await
             }
         }
     }
@@ -203,8 +203,12 @@ impl Hands {
         Some(Watched { unit: unit.clone(), container: container.clone()?, limits })
     }
 
-    /// The acts that run one by one.
-    async fn single(&self, step: &Step, outcomes: &[Outcome]) -> Result<(), ActError> {
+    async fn single(&self, id: StepId, step: &Step, outcomes: &[Outcome]) -> (StepId, Outcome) {
+        (id, self.act(step, outcomes).await.map_or_else(failed, |()| Outcome::Done))
+    }
+
+    /// The acts that stand for themselves.
+    async fn act(&self, step: &Step, outcomes: &[Outcome]) -> Result<(), ActError> {
         match &step.act {
             Act::MakeDirectory { path, mode, owner } => {
                 files::make_directory(path, attributes(*mode, owner), &step.module)?;
@@ -271,6 +275,9 @@ enum Kind {
     Pin,
     Stop,
     Start,
+    /// It changes nothing.
+    Look,
+    /// One after the other.
     Single,
 }
 
@@ -287,8 +294,8 @@ impl Kind {
             | Act::RemoveFile { path: _, sha256: _ }
             | Act::Reload
             | Act::ResetFailed { unit: _ }
-            | Act::Assert { unit: _, source: _, mark: _ }
             | Act::Enable { unit: _ } => Self::Single,
+            Act::Assert { unit: _, source: _, mark: _ } => Self::Look,
         }
     }
 }
@@ -302,7 +309,7 @@ fn batch(steps: &[Step], first: StepId) -> Range<StepId> {
             && match kind {
                 Kind::Single => false,
                 Kind::Start => true,
-                Kind::Pull | Kind::Pin | Kind::Stop => step.needs.iter().all(|need| *need < first),
+                Kind::Pull | Kind::Pin | Kind::Stop | Kind::Look => step.needs.iter().all(|need| *need < first),
             };
         if !joins {
             break;

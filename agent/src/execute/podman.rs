@@ -99,7 +99,7 @@ impl Podman {
         id.map(|_| ()).ok_or_else(|| failed("Podman ended the pull without an image".to_owned()))
     }
 
-    /// Finds out which image a reference stands for, and keeps that image by a tag of ours.
+    /// Finds out which image a reference stands for, and keeps that image, and its digest, by tags of ours.
     ///
     /// # Errors
     /// [`PodmanError`]
@@ -110,19 +110,19 @@ impl Podman {
         };
         let id = found.id.map(|id| id.trim_start_matches("sha256:").to_owned()).filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| PodmanError::NoImage(image.to_owned()))?;
-        let tag = ImageTagOpts::builder().repo(PIN_REPOSITORY).tag(id.get(..12).unwrap_or(&id)).build();
-        self.api.images().get(&id).tag(&tag).await.map_err(PodmanError::call(format!("tag {image}")))?;
+        self.tag(&id, PIN_REPOSITORY, short(&id).to_owned()).await?;
 
-        let deployed = if image.contains("@sha256:") {
-            image.to_owned()
-        } else {
-            let digests = match origin {
-                Origin::Pulled => found.repo_digests.unwrap_or_default(),
-                Origin::Local => Vec::new(),
-            };
-            let first = found.digest.unwrap_or_default();
-            self.first_that_resolves(of_repository(image, digests, &first)).await.unwrap_or_else(|| id.clone())
+        let digests = of_repository(image, found.repo_digests.unwrap_or_default(), &found.digest.unwrap_or_default());
+        let resolving = match origin {
+            _ if image.contains("@sha256:") => Some(image.to_owned()),
+            Origin::Pulled => self.first_that_resolves(&digests).await,
+            Origin::Local => None,
         };
+        // A digest resolves only while the image has some tag in that repository, and any tag may move away.
+        if let (Some(_), Some(digest)) = (&resolving, digests.first()) {
+            self.tag(&id, repository(digest), format!("holdfast-{}", short(&id))).await?;
+        }
+        let deployed = resolving.unwrap_or_else(|| id.clone());
         Ok(Pin { written: image.to_owned(), deployed, image_id: id })
     }
 
@@ -161,10 +161,16 @@ impl Podman {
         Some(one_line(output.lines().rfind(|line| !line.trim().is_empty())?))
     }
 
-    async fn first_that_resolves(&self, references: Vec<String>) -> Option<String> {
+    async fn tag(&self, id: &str, repository: &str, tag: String) -> Result<(), PodmanError> {
+        let options = ImageTagOpts::builder().repo(repository).tag(tag).build();
+        let tagged = self.api.images().get(id).tag(&options).await;
+        tagged.map_err(PodmanError::call(format!("tag an image in {repository}")))
+    }
+
+    async fn first_that_resolves(&self, references: &[String]) -> Option<String> {
         for reference in references {
-            if self.api.images().get(&reference).exists().await.is_ok_and(|exists| exists) {
-                return Some(reference);
+            if self.api.images().get(reference).exists().await.is_ok_and(|exists| exists) {
+                return Some(reference.clone());
             }
         }
         None
@@ -178,6 +184,11 @@ fn of_repository(image: &str, digests: Vec<String>, first: &str) -> Vec<String> 
     let mut own: Vec<String> = digests.into_iter().filter(|pair| same_repository(wanted, repository(pair))).collect();
     own.sort_by_key(|pair| first.is_empty() || !pair.ends_with(first));
     own
+}
+
+/// As much of an ID as Podman shows.
+fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
 }
 
 /// A reference without tag and digest.

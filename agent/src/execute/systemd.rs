@@ -314,16 +314,13 @@ impl Systemd {
 
     /// Clears a failure that would refuse the job, and finds out how long it may take.
     async fn prepare(&self, job: &Job) -> Duration {
-        if job.verb != Verb::Stop && self.state(&job.unit).await.is_ok_and(|state| state.active == "failed") {
-            // What it fails for is told by the job itself.
-            self.reset_failed(&job.unit).await.unwrap_or_default();
-        }
-        let times = self.times(&job.unit).await.unwrap_or((USUAL, USUAL));
+        // What cannot be read here fails again, and is told, when the job is asked for.
+        let (start, stop) = self.times(job).await.unwrap_or((USUAL, USUAL));
         GRACE
             + match job.verb {
-                Verb::Start => times.0,
-                Verb::Stop => times.1,
-                Verb::Restart => times.0 + times.1,
+                Verb::Start => start,
+                Verb::Stop => stop,
+                Verb::Restart => start + stop,
             }
     }
 
@@ -389,23 +386,27 @@ impl Systemd {
     }
 
     /// How long its start and its stop may take by its own word.
-    async fn times(&self, unit: &str) -> zbus::Result<(Duration, Duration)> {
-        if !unit.ends_with(".service") {
-            return Ok((USUAL, USUAL));
+    async fn times(&self, job: &Job) -> zbus::Result<(Duration, Duration)> {
+        let unit = self.open(&job.unit).await?;
+        if job.verb != Verb::Stop && unit.unit.active_state().await? == "failed" {
+            self.manager.reset_failed_unit(job.unit.clone()).await?;
         }
-        let service = self.service(unit).await?;
-        Ok((limited(service.timeout_start_u_sec().await?), limited(service.timeout_stop_u_sec().await?)))
+        match unit.service {
+            Some(service) => {
+                Ok((limited(service.timeout_start_u_sec().await?), limited(service.timeout_stop_u_sec().await?)))
+            }
+            None => Ok((USUAL, USUAL)),
+        }
     }
 
     async fn read_state(&self, name: &str) -> zbus::Result<UnitState> {
-        let unit = self.unit(name).await?;
+        let Opened { unit, service } = self.open(name).await?;
         let mut state = UnitState {
             active: unit.active_state().await?,
             sub: unit.sub_state().await?,
             ..UnitState::default()
         };
-        if name.ends_with(".service") {
-            let service = self.service(name).await?;
+        if let Some(service) = service {
             state.result = service.result().await?;
             state.exit_status = service.exec_main_status().await?;
             state.restarts = service.n_restarts().await?;
@@ -414,15 +415,16 @@ impl Systemd {
     }
 
     async fn loaded(&self, name: &str) -> zbus::Result<Loaded> {
-        let unit = self.unit(name).await?;
+        let Opened { unit, service } = self.open(name).await?;
         let mut loaded = Loaded {
             load_state: unit.load_state().await?,
             source: unit.source_path().await?,
             fragment: unit.fragment_path().await?,
             words: Vec::new(),
         };
-        if name.ends_with(".service") && loaded.load_state == "loaded" {
-            let service = self.service(name).await?;
+        if let Some(service) = service
+            && loaded.load_state == "loaded"
+        {
             // A pod is made by ExecStartPre=; its ExecStart= only starts it.
             for command in service.exec_start_pre().await?.into_iter().chain(service.exec_start().await?) {
                 loaded.words.extend(command.1);
@@ -431,15 +433,24 @@ impl Systemd {
         Ok(loaded)
     }
 
-    async fn unit(&self, name: &str) -> zbus::Result<UnitProxy<'static>> {
+    /// Values are asked for when they are needed: a cache would subscribe to every change of every unit.
+    async fn open(&self, name: &str) -> zbus::Result<Opened> {
         let path = self.manager.load_unit(name.to_owned()).await?;
-        UnitProxy::builder(&self.connection).path(path).cache_properties(CacheProperties::No).build().await
+        let (bus, no) = (&self.connection, CacheProperties::No);
+        let unit = UnitProxy::builder(bus).path(path.clone()).cache_properties(no).build().await?;
+        let service = if name.ends_with(".service") {
+            Some(ServiceProxy::builder(bus).path(path).cache_properties(no).build().await?)
+        } else {
+            None
+        };
+        Ok(Opened { unit, service })
     }
+}
 
-    async fn service(&self, name: &str) -> zbus::Result<ServiceProxy<'static>> {
-        let path = self.manager.load_unit(name.to_owned()).await?;
-        ServiceProxy::builder(&self.connection).path(path).cache_properties(CacheProperties::No).build().await
-    }
+/// A unit on the bus.
+struct Opened {
+    unit: UnitProxy<'static>,
+    service: Option<ServiceProxy<'static>>,
 }
 
 /// A unit as loaded.

@@ -56,11 +56,14 @@ fn batches(steps: &[Step]) -> Vec<usize> {
 #[test]
 fn adjacent_steps_of_one_kind_go_together() {
     let reload = || step(Act::Reload, &[]);
+    let source = HostPath::root();
+    let look = || step(Act::Assert { unit: "web.service".into(), source: source.clone(), mark: String::new() }, &[]);
     for (what, steps, expected) in [
         ("pulls, pins, starts", vec![pull(&[]), pull(&[]), pin(&[0]), pin(&[1]), start(&[]), restart(&[])], vec![2, 2, 2]),
         ("starts that need each other", vec![start(&[]), start(&[0]), start(&[1])], vec![3]),
         ("stops that need each other", vec![stop(&[]), stop(&[0]), stop(&[0])], vec![1, 2]),
         ("single ones", vec![reload(), reload(), pull(&[]), reload(), pull(&[])], vec![1, 1, 1, 1, 1]),
+        ("looks", vec![look(), look(), reload(), look()], vec![2, 1, 1]),
         ("a stop is no start", vec![stop(&[]), start(&[])], vec![1, 1]),
         ("nothing", vec![], vec![]),
     ] {
