@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::desired::Desired;
+use crate::desired::{Desired, Need};
 use crate::hold::Hold;
 use crate::ledger::Ledger;
 use crate::observed::Observed;
@@ -143,4 +143,16 @@ pub fn plan(given: Given<'_>) -> Plan {
     }
     notes.sort();
     Plan { steps, holds: holds.into_iter().filter(|hold| given.scope.has(&hold.module)).collect(), resources, notes }
+}
+
+/// The resources that a resource cannot do without.
+fn needed(given: Given<'_>, at: &At) -> Vec<At> {
+    let resource = given.desired.modules.get(&at.0).and_then(|desired| desired.resources.get(&at.1));
+    let needs = resource.into_iter().flat_map(|resource| &resource.needs);
+    needs
+        .filter_map(|need| match need {
+            Need::Resource { module, key } => Some((module.clone(), key.clone())),
+            _ => None,
+        })
+        .collect()
 }

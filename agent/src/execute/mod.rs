@@ -5,7 +5,6 @@ pub mod podman;
 pub mod systemd;
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::ops::Range;
 use std::path::Path;
 
@@ -18,6 +17,7 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 
 use crate::apply::Progress;
+use crate::error::chain;
 use crate::settings::Settings;
 use crate::watch::{self, Limits, WatchError, Watched};
 use files::{Attributes, Before, Emptied, FileError};
@@ -380,18 +380,6 @@ fn failed(error: ActError) -> Outcome {
         ActError::Podman(_) | ActError::NoPin(_) => (None, None),
     };
     Outcome::Failed(Failure { error: chain(&error), errno, exit_status })
-}
-
-/// An error and what is below it, in one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut below = error.source();
-    while let Some(source) = below {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        below = source.source();
-    }
-    text
 }
 
 #[cfg(test)]

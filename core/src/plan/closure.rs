@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::judge::{OwnReason, WayOut};
-use super::{At, Given};
+use super::{At, Given, needed};
 use crate::desired::{Body, Need};
 use crate::hold::{Cause, Hold, Reason};
 use crate::resource::Kind;
@@ -17,7 +17,7 @@ pub(super) fn close(given: Given<'_>, own: &BTreeMap<At, Vec<OwnReason>>) -> Vec
         .iter()
         .map(|(at, cause)| {
             let why = own.get(cause).and_then(|reasons| reasons.first()).map_or(Reason::NeedsHeld, |own| own.reason);
-            hold(given, at, own.get(at), (cause, why), &held_needs(given, at, &causes), takeable.contains(at))
+            hold(given, at, own.get(at), (cause, why), &needed(given, at).into_iter().filter(|needed| causes.contains_key(needed)).collect(), takeable.contains(at))
         })
         .collect()
 }
@@ -26,12 +26,10 @@ pub(super) fn close(given: Given<'_>, own: &BTreeMap<At, Vec<OwnReason>>) -> Vec
 fn users(given: Given<'_>) -> BTreeMap<At, BTreeSet<At>> {
     let mut users: BTreeMap<At, BTreeSet<At>> = BTreeMap::new();
     for (module, desired) in &given.desired.modules {
-        for (key, resource) in &desired.resources {
-            for need in &resource.needs {
-                if let Need::Resource { module: needed, key: needed_key } = need {
-                    let at = (needed.clone(), needed_key.clone());
-                    users.entry(at).or_default().insert((module.clone(), key.clone()));
-                }
+        for key in desired.resources.keys() {
+            let user = (module.clone(), key.clone());
+            for at in needed(given, &user) {
+                users.entry(at).or_default().insert(user.clone());
             }
         }
     }
@@ -70,19 +68,6 @@ fn takeable(
         }
     }
     causes.keys().filter(|at| !stay.contains(*at)).cloned().collect()
-}
-
-/// What a resource needs and is held.
-fn held_needs(given: Given<'_>, at: &At, causes: &BTreeMap<At, At>) -> BTreeSet<At> {
-    let resource = given.desired.modules.get(&at.0).and_then(|desired| desired.resources.get(&at.1));
-    let needs = resource.into_iter().flat_map(|resource| &resource.needs);
-    needs
-        .filter_map(|need| match need {
-            Need::Resource { module, key } => Some((module.clone(), key.clone())),
-            _ => None,
-        })
-        .filter(|needed| causes.contains_key(needed))
-        .collect()
 }
 
 fn hold(

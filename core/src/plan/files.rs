@@ -8,6 +8,7 @@ use crate::desired::{Body, Resource};
 use crate::ledger::{Entry, Pin};
 use crate::name::HostPath;
 use crate::observed::PathState;
+use crate::quadlet::section;
 use crate::resource::{Kind, ResourceKey};
 use crate::step::{FileContent, PinSource, Trailer};
 use crate::trailer;
@@ -119,19 +120,5 @@ pub(super) fn file_state(given: Given<'_>, entry: Option<&Entry>, file: &WantedF
         FileState::Edited
     } else {
         FileState::EditedTwice
-    }
-}
-
-/// The section that a kind's Quadlet file has.
-fn section(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Container => "Container",
-        Kind::Volume => "Volume",
-        Kind::Network => "Network",
-        Kind::Pod => "Pod",
-        Kind::Image => "Image",
-        Kind::Build => "Build",
-        Kind::Kube => "Kube",
-        Kind::Directory | Kind::File | Kind::Link | Kind::Unit => "",
     }
 }

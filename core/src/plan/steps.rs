@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::{Decided, Run};
 use super::judge::leaving;
-use super::{At, Given};
-use crate::desired::{Body, Need};
+use super::{At, Given, needed};
+use crate::desired::Body;
 use crate::resource::Kind;
 use crate::step::{Act, FileContent, Origin, PinSource, Step, StepId};
 use crate::trailer;
@@ -65,17 +65,6 @@ fn visit(given: Given<'_>, held: &BTreeSet<At>, at: &At, seen: &mut BTreeSet<At>
         visit(given, held, &needed, seen, order);
     }
     order.push(at.clone());
-}
-
-fn needed(given: Given<'_>, at: &At) -> Vec<At> {
-    let resource = given.desired.modules.get(&at.0).and_then(|desired| desired.resources.get(&at.1));
-    let needs = resource.into_iter().flat_map(|resource| &resource.needs);
-    needs
-        .filter_map(|need| match need {
-            Need::Resource { module, key } => Some((module.clone(), key.clone())),
-            _ => None,
-        })
-        .collect()
 }
 
 /// Pulls come first, so that nothing has been touched when one fails; each image is asked for once.
