@@ -33,7 +33,7 @@ pub fn intents(ledger: &Ledger, plan: &Plan) -> Ledger {
                         entry.paths.insert(path.clone(), target.clone());
                     }
                     Act::Pull { .. } | Act::Pin { .. } | Act::RemoveFile { .. } | Act::Stop { .. } | Act::Reload
-                    | Act::ResetFailed { .. } | Act::Assert { .. } | Act::Enable { .. } | Act::Start { .. }
+                    | Act::ResetFailed { .. } | Act::Assert { .. } | Act::Disable { .. } | Act::Enable { .. } | Act::Start { .. }
                     | Act::Restart { .. } => {}
                 }
             }
@@ -132,7 +132,7 @@ fn written(entry: &mut Entry, step: &Step, pins: &BTreeMap<usize, &Pin>, module:
         }
         Act::Enable { .. } => entry.enabled = true,
         Act::Pull { .. } | Act::Pin { .. } | Act::MakeLink { .. } | Act::RemoveFile { .. } | Act::Stop { .. }
-        | Act::Reload | Act::ResetFailed { .. } | Act::Assert { .. } | Act::Start { .. } | Act::Restart { .. } => {}
+        | Act::Reload | Act::ResetFailed { .. } | Act::Disable { .. } | Act::Assert { .. } | Act::Start { .. } | Act::Restart { .. } => {}
     }
 }
 

@@ -96,6 +96,11 @@ pub enum Act {
         /// A word that its ExecStart must hold: the label with the hash; empty where Podman takes no label.
         mark: String,
     },
+    /// Disable a plain unit of ours that goes: its links would lead nowhere.
+    Disable {
+        /// Its name.
+        unit: String,
+    },
     /// Enable a plain unit of ours, once.
     Enable {
         /// Its name.
@@ -208,6 +213,7 @@ impl fmt::Display for Act {
             Self::Reload => f.write_str("reload systemd"),
             Self::ResetFailed { unit } => write!(f, "reset-failed {unit}"),
             Self::Assert { unit, source: _, mark: _ } => write!(f, "check that {unit} is ours"),
+            Self::Disable { unit } => write!(f, "disable {unit}"),
             Self::Enable { unit } => write!(f, "enable {unit}"),
             Self::Start { unit, container: _ } => write!(f, "start {unit}"),
             Self::Restart { unit, container: _ } => write!(f, "restart {unit}"),

@@ -272,7 +272,7 @@ fn execute(host: &mut Observed, plan: &Plan, desired: &Desired) -> Vec<Outcome> 
                 host.units.insert(unit.clone(), active);
                 make_object(host, desired, &step.module, &step.resource);
             }
-            Act::MakeLink { .. } | Act::Reload | Act::ResetFailed { .. } | Act::Assert { .. } | Act::Enable { .. } => {}
+            Act::MakeLink { .. } | Act::Reload | Act::ResetFailed { .. } | Act::Assert { .. } | Act::Disable { .. } | Act::Enable { .. } => {}
         }
         outcomes.push(outcome);
     }
@@ -344,7 +344,7 @@ fn names_nothing_foreign(plan: &Plan, foreign: &Foreign) {
         let (paths, unit) = match &step.act {
             Act::MakeDirectory { path, .. } | Act::MakeLink { path, .. } | Act::WriteFile { path, .. }
             | Act::RemoveFile { path, .. } => (Some(path.as_str()), None),
-            Act::Stop { unit } | Act::ResetFailed { unit } | Act::Enable { unit } | Act::Assert { unit, .. }
+            Act::Stop { unit } | Act::ResetFailed { unit } | Act::Disable { unit } | Act::Enable { unit } | Act::Assert { unit, .. }
             | Act::Start { unit, .. } | Act::Restart { unit, .. } => (None, Some(unit.as_str())),
             Act::Pull { .. } | Act::Pin { .. } | Act::Reload => (None, None),
         };

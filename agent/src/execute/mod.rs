@@ -226,6 +226,7 @@ impl Hands {
             Act::Reload => self.systemd.reload().await?,
             Act::ResetFailed { unit } => self.systemd.reset_failed(unit).await?,
             Act::Assert { unit, source, mark } => self.systemd.assert(unit, source, mark).await?,
+            Act::Disable { unit } => self.systemd.disable(unit).await?,
             Act::Enable { unit } => self.systemd.enable(unit).await?,
             // These run in batches.
             Act::Pull { image: _ } | Act::Pin { image: _, origin: _ } | Act::Stop { unit: _ }
@@ -294,6 +295,7 @@ impl Kind {
             | Act::RemoveFile { path: _, sha256: _ }
             | Act::Reload
             | Act::ResetFailed { unit: _ }
+            | Act::Disable { unit: _ }
             | Act::Enable { unit: _ } => Self::Single,
             Act::Assert { unit: _, source: _, mark: _ } => Self::Look,
         }

@@ -243,6 +243,15 @@ impl Systemd {
         enabled.map(|_| ()).map_err(SystemdError::call(format!("enable {unit}")))
     }
 
+    /// Disables a unit in /etc.
+    ///
+    /// # Errors
+    /// [`SystemdError`]
+    pub async fn disable(&self, unit: &str) -> Result<(), SystemdError> {
+        let disabled = self.manager.disable_unit_files(vec![unit.to_owned()], false).await;
+        disabled.map(|_| ()).map_err(SystemdError::call(format!("disable {unit}")))
+    }
+
     /// Looks whether a unit is loaded from a file of ours and its command lines hold our mark (empty: none to look for).
     ///
     /// # Errors

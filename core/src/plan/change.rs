@@ -38,10 +38,19 @@ pub(super) enum Run {
     Restart,
 }
 
+/// Whether a unit was enabled by us.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Disable {
+    #[default]
+    No,
+    Yes,
+}
+
 /// What goes with a resource that is gone from its module.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Removal {
     pub unit: Option<String>,
+    pub disable: Disable,
     pub files: Vec<(HostPath, String)>,
 }
 
@@ -320,7 +329,8 @@ fn removals(given: Given<'_>, held: &BTreeSet<At>, all: &mut BTreeMap<At, Decide
 }
 
 fn removal(given: Given<'_>, module: &str, key: &ResourceKey, entry: &Entry) -> Decided {
-    let mut removal = Removal { unit: entry.unit.clone(), files: Vec::new() };
+    let disable = if entry.enabled { Disable::Yes } else { Disable::No };
+    let mut removal = Removal { unit: entry.unit.clone(), disable, files: Vec::new() };
     let mut left = Vec::new();
     for (path, sha256) in &entry.paths {
         let state = given.observed.paths.get(path).map(|facts| &facts.state);

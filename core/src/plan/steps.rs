@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::change::{Decided, Run};
+use super::change::{Decided, Disable, Run};
 use super::judge::leaving;
 use super::{At, Given, needed};
 use crate::desired::Body;
@@ -128,7 +128,11 @@ fn removals(changes: &BTreeMap<At, Decided>, steps: &mut Steps) -> BTreeMap<At, 
         changes.iter().rev().filter_map(|(at, decided)| Some((at, decided.removal.as_ref()?))).collect();
     for (at, removal) in &gone {
         if let Some(unit) = &removal.unit {
-            stops.insert((*at).clone(), steps.push(at, Vec::new(), Act::Stop { unit: unit.clone() }));
+            let stop = steps.push(at, Vec::new(), Act::Stop { unit: unit.clone() });
+            stops.insert((*at).clone(), stop);
+            if removal.disable == Disable::Yes {
+                steps.push(at, vec![stop], Act::Disable { unit: unit.clone() });
+            }
         }
     }
     for (at, removal) in &gone {
