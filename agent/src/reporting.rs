@@ -76,7 +76,8 @@ impl Reporting {
 
 /// A new report id.
 fn new_id() -> Result<String, AgentError> {
-    let uuid = std::fs::read_to_string("/proc/sys/kernel/random/uuid").map_err(|error| AgentError::ReportNotDurable(error.into()))?;
+    let uuid = std::fs::read_to_string("/proc/sys/kernel/random/uuid")
+        .map_err(|error| AgentError::ReportNotDurable(error.into()))?;
     Ok(uuid.trim().replace('-', ""))
 }
 

@@ -104,8 +104,8 @@ impl Settings {
     fn load_from(directories: &[PathBuf]) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         for path in fragments(directories)? {
-            let text = std::fs::read_to_string(&path)
-                .map_err(|source| SettingsError::Read { path: path.clone(), source })?;
+            let text =
+                std::fs::read_to_string(&path).map_err(|source| SettingsError::Read { path: path.clone(), source })?;
             settings.apply(&path, &text)?;
         }
         Ok(settings)

@@ -113,7 +113,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`]
     pub fn open(state_dir: &Path, quadlet_dir: &Path) -> Result<Self, StoreError> {
-        let mut store = Self { state_dir: host_path(state_dir)?, quadlet_dir: host_path(quadlet_dir)?, repaired: Vec::new() };
+        let mut store =
+            Self { state_dir: host_path(state_dir)?, quadlet_dir: host_path(quadlet_dir)?, repaired: Vec::new() };
         let is_new = files::read_directory(&store.state_dir)?.is_none();
         let dir = files::open_directory(&store.state_dir)?;
         store.secure(&dir, is_new)?;
@@ -239,9 +240,7 @@ impl Store {
     }
 }
 
-fn parse<T: DeserializeOwned>(
-    path: &HostPath, content: &[u8], way_out: impl Fn() -> String,
-) -> Result<T, StoreError> {
+fn parse<T: DeserializeOwned>(path: &HostPath, content: &[u8], way_out: impl Fn() -> String) -> Result<T, StoreError> {
     #[derive(Deserialize)]
     struct Version {
         schema: u64,
@@ -271,11 +270,8 @@ fn what(error: &serde_json::Error) -> String {
 }
 
 fn put<T: Serialize>(path: &HostPath, value: &T) -> Result<Written, StoreError> {
-    let unwritable = |error: serde_json::Error| StoreError::System {
-        act: "write",
-        path: path.to_string(),
-        source: error.into(),
-    };
+    let unwritable =
+        |error: serde_json::Error| StoreError::System { act: "write", path: path.to_string(), source: error.into() };
     let mut content = serde_json::to_vec_pretty(value).map_err(unwritable)?;
     content.push(b'\n');
     if files::read_file(path)?.is_some_and(|old| old == content) {

@@ -149,9 +149,7 @@ async fn explain(trouble: Trouble, one: &Watched, podman: &Podman) -> WatchError
     let line = line.map(|line| format!(", its health check says \"{line}\"")).unwrap_or_default();
     match trouble {
         Trouble::Unhealthy => WatchError::Unhealthy { container, unit, line },
-        Trouble::NotInTime => {
-            WatchError::NotInTime { container, unit, seconds: one.limits.timeout.as_secs(), line }
-        }
+        Trouble::NotInTime => WatchError::NotInTime { container, unit, seconds: one.limits.timeout.as_secs(), line },
         Trouble::Down(how, state) => WatchError::Down { container, unit, how, state: Box::new(state) },
         Trouble::Unseen(answer) => WatchError::Unseen { container, answer },
     }

@@ -47,7 +47,9 @@ pub fn report(account: Account<'_>) -> Report {
             let outcome = outcome(account, module, key, planned);
             match &outcome {
                 None => counts.unchanged += 1,
-                Some(EntryOutcome::Created(_) | EntryOutcome::Changed(_) | EntryOutcome::Recreated(_)) => counts.changed += 1,
+                Some(EntryOutcome::Created(_) | EntryOutcome::Changed(_) | EntryOutcome::Recreated(_)) => {
+                    counts.changed += 1
+                }
                 Some(EntryOutcome::Removed(_)) => counts.removed += 1,
                 Some(EntryOutcome::Failed { .. }) => counts.failed += 1,
                 Some(EntryOutcome::NotAttempted { .. }) => counts.not_attempted += 1,
@@ -64,10 +66,8 @@ pub fn report(account: Account<'_>) -> Report {
     counts.applied = counts.changed + counts.unchanged;
     counts.total = counts.applied + counts.held + counts.failed + counts.not_attempted;
     resources.sort_by(|a, b| (&a.module, &a.resource).cmp(&(&b.module, &b.resource)));
-    let newly_held = resources
-        .iter()
-        .filter(|entry| matches!(&entry.outcome, EntryOutcome::Held(held) if !held.known))
-        .count();
+    let newly_held =
+        resources.iter().filter(|entry| matches!(&entry.outcome, EntryOutcome::Held(held) if !held.known)).count();
     Report {
         report: report.to_owned(),
         action: "apply".to_owned(),
@@ -103,7 +103,8 @@ fn held(account: Account<'_>, hold: &Hold) -> ReportEntry {
 
 /// None for what is unchanged.
 fn outcome(account: Account<'_>, module: &str, key: &ResourceKey, planned: &Planned) -> Option<EntryOutcome> {
-    let steps = account.plan.steps.iter().zip(account.outcomes).enumerate().filter(|(_, (step, _))| is_for(step, module, key));
+    let steps =
+        account.plan.steps.iter().zip(account.outcomes).enumerate().filter(|(_, (step, _))| is_for(step, module, key));
     let mut not_attempted = None;
     for (_, (step, outcome)) in steps {
         match outcome {
@@ -125,7 +126,10 @@ fn outcome(account: Account<'_>, module: &str, key: &ResourceKey, planned: &Plan
     if let Some(error) = account.verified.and_then(|verified| unverified(verified, module, key)) {
         return Some(EntryOutcome::Failed { step: "verify".to_owned(), error, errno: None, exit_status: None });
     }
-    let deployed = || Deployed { image: planned.image.clone(), digest: pin(account.after, module, key).map(|pin| pin.deployed.clone()) };
+    let deployed = || Deployed {
+        image: planned.image.clone(),
+        digest: pin(account.after, module, key).map(|pin| pin.deployed.clone()),
+    };
     match planned.change {
         Change::Unchanged => None,
         Change::Create => Some(EntryOutcome::Created(deployed())),

@@ -32,8 +32,16 @@ pub fn intents(ledger: &Ledger, plan: &Plan) -> Ledger {
                     Act::MakeLink { path, target } => {
                         entry.paths.insert(path.clone(), target.clone());
                     }
-                    Act::Pull { .. } | Act::Pin { .. } | Act::RemoveFile { .. } | Act::Stop { .. } | Act::Reload
-                    | Act::ResetFailed { .. } | Act::Assert { .. } | Act::Disable { .. } | Act::Enable { .. } | Act::Start { .. }
+                    Act::Pull { .. }
+                    | Act::Pin { .. }
+                    | Act::RemoveFile { .. }
+                    | Act::Stop { .. }
+                    | Act::Reload
+                    | Act::ResetFailed { .. }
+                    | Act::Assert { .. }
+                    | Act::Disable { .. }
+                    | Act::Enable { .. }
+                    | Act::Start { .. }
                     | Act::Restart { .. } => {}
                 }
             }
@@ -45,9 +53,7 @@ pub fn intents(ledger: &Ledger, plan: &Plan) -> Ledger {
 /// The ledger after the acts. What went well is confirmed with what is there now; what did not keeps its intent, and the
 /// files that were written for it are known all the same.
 #[must_use]
-pub fn confirmed(
-    ledger: &Ledger, plan: &Plan, outcomes: &[Outcome], desired: &Desired, after: &Observed,
-) -> Ledger {
+pub fn confirmed(ledger: &Ledger, plan: &Plan, outcomes: &[Outcome], desired: &Desired, after: &Observed) -> Ledger {
     let mut ledger = ledger.clone();
     let pins = pins(plan, outcomes);
     for (module, resources) in &plan.resources {
@@ -89,7 +95,8 @@ pub fn with_holds(ledger: &Ledger, holds: &[Hold], scope: &Scope, now_usec: u64)
     next.holds.retain(|module, _| !scope.has(module));
     for hold in holds {
         let before = ledger.holds.get(&hold.module).and_then(|holds| holds.get(&hold.resource));
-        let since_usec = before.filter(|before| before.reason == hold.reason).map_or(now_usec, |before| before.since_usec);
+        let since_usec =
+            before.filter(|before| before.reason == hold.reason).map_or(now_usec, |before| before.since_usec);
         let record = HoldRecord { reason: hold.reason, since_usec };
         next.holds.entry(hold.module.clone()).or_default().insert(hold.resource.clone(), record);
     }
@@ -131,8 +138,17 @@ fn written(entry: &mut Entry, step: &Step, pins: &BTreeMap<usize, &Pin>, module:
             entry.paths.insert(path.clone(), mark(path, module, after));
         }
         Act::Enable { .. } => entry.enabled = true,
-        Act::Pull { .. } | Act::Pin { .. } | Act::MakeLink { .. } | Act::RemoveFile { .. } | Act::Stop { .. }
-        | Act::Reload | Act::ResetFailed { .. } | Act::Disable { .. } | Act::Assert { .. } | Act::Start { .. } | Act::Restart { .. } => {}
+        Act::Pull { .. }
+        | Act::Pin { .. }
+        | Act::MakeLink { .. }
+        | Act::RemoveFile { .. }
+        | Act::Stop { .. }
+        | Act::Reload
+        | Act::ResetFailed { .. }
+        | Act::Disable { .. }
+        | Act::Assert { .. }
+        | Act::Start { .. }
+        | Act::Restart { .. } => {}
     }
 }
 

@@ -191,10 +191,7 @@ impl<'a> Expander<'a> {
 /// over it, the last one wins; and the one that Podman's generator adds. Files that are not in `files` count as absent.
 #[must_use]
 pub fn read_environment(
-    unit: &UnitFile,
-    files: &EnvFiles,
-    host: &HostFacts,
-    unit_name: &str,
+    unit: &UnitFile, files: &EnvFiles, host: &HostFacts, unit_name: &str,
 ) -> BTreeMap<String, String> {
     let expander = Expander::new(host, unit_name, BTreeMap::new());
     let mut env = BTreeMap::from([("PODMAN_SYSTEMD_UNIT".to_owned(), unit_name.to_owned())]);
@@ -244,7 +241,8 @@ fn unescape(part: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = part;
     while let Some(c) = rest.chars().next() {
-        let escaped = rest.strip_prefix("\\x").and_then(|hex| hex.get(..2)).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let escaped =
+            rest.strip_prefix("\\x").and_then(|hex| hex.get(..2)).and_then(|hex| u8::from_str_radix(hex, 16).ok());
         match escaped {
             Some(byte) => {
                 bytes.push(byte);

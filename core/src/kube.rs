@@ -92,16 +92,19 @@ impl KubeFacts {
         let Some(spec) = &document.spec else { return Ok(()) };
         match document.kind.as_str() {
             "Pod" => self.pod(name.to_owned(), &spec.pod),
-            "Deployment" | "DaemonSet" | "Job" => match spec.template.as_ref().and_then(|template| template.spec.as_ref()) {
-                Some(pod) => self.pod(format!("{name}-pod"), pod),
-                None => Ok(()),
-            },
+            "Deployment" | "DaemonSet" | "Job" => {
+                match spec.template.as_ref().and_then(|template| template.spec.as_ref()) {
+                    Some(pod) => self.pod(format!("{name}-pod"), pod),
+                    None => Ok(()),
+                }
+            }
             _ => Ok(()),
         }
     }
 
     fn pod(&mut self, name: String, pod: &PodSpec) -> Result<(), KubeError> {
-        let volumes: BTreeMap<&str, &Volume> = pod.volumes.iter().map(|volume| (volume.name.as_str(), volume)).collect();
+        let volumes: BTreeMap<&str, &Volume> =
+            pod.volumes.iter().map(|volume| (volume.name.as_str(), volume)).collect();
         for container in pod.init_containers.iter().chain(&pod.containers) {
             self.containers.push(format!("{name}-{}", container.name));
             self.images.extend(container.image.clone());

@@ -95,9 +95,7 @@ pub fn lint(module: &Module, host: &HostFacts) -> LintReport {
     let mut problems = module.problems.clone();
     problems.extend(module.unsafe_owner.iter().map(|sentence| Problem::error("", None, sentence.clone())));
     problems.extend(findings::all(module, &looked));
-    problems.sort_by(|a, b| {
-        (a.severity, &a.file, a.line, &a.message).cmp(&(b.severity, &b.file, b.line, &b.message))
-    });
+    problems.sort_by(|a, b| (a.severity, &a.file, a.line, &a.message).cmp(&(b.severity, &b.file, b.line, &b.message)));
     problems.dedup();
     LintReport { schema: SCHEMA, module: module.name.clone(), problems, resources: resources::all(module, &looked) }
 }

@@ -58,12 +58,17 @@ impl Manifest {
             value.map(|value| parse_duration(value.get_ref()).map_err(|why| refused(value.span(), why))).transpose()
         };
         let host_paths = |values: Vec<Spanned<String>>| -> Result<Vec<HostPath>, Problem> {
-            values.into_iter().map(|value| parse_path(value.get_ref()).map_err(|why| refused(value.span(), why))).collect()
+            values
+                .into_iter()
+                .map(|value| parse_path(value.get_ref()).map_err(|why| refused(value.span(), why)))
+                .collect()
         };
         let words = |values: Vec<Spanned<String>>, check: fn(&str) -> Result<(), String>| {
             values
                 .into_iter()
-                .map(|value| check(value.get_ref()).map_err(|why| refused(value.span(), why)).map(|()| value.into_inner()))
+                .map(|value| {
+                    check(value.get_ref()).map_err(|why| refused(value.span(), why)).map(|()| value.into_inner())
+                })
                 .collect::<Result<Vec<String>, Problem>>()
         };
         let health_timeout = health.timeout.as_ref().map(Spanned::span);
@@ -167,9 +172,9 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     };
     let number: Option<u64> = number.parse().ok();
     let value = number.zip(millis).and_then(|(number, millis)| number.checked_mul(millis));
-    value.map(Duration::from_millis).ok_or_else(|| {
-        format!("\"{text}\" is no duration: write a whole number and ms, s, min or h, as in \"60s\"")
-    })
+    value
+        .map(Duration::from_millis)
+        .ok_or_else(|| format!("\"{text}\" is no duration: write a whole number and ms, s, min or h, as in \"60s\""))
 }
 
 fn parse_path(text: &str) -> Result<HostPath, String> {
@@ -276,7 +281,9 @@ before = ["snapshot-forge.service"]
         for (text, millis) in [("60s", 60_000), ("2min", 120_000), ("500ms", 500), ("1h", 3_600_000), ("5 s", 5_000)] {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
-        for text in ["", "s", "1", "1.5s", "-1s", "1d", "1sec", "1s 2s", "18446744073709551615h", "99999999999999999999s"] {
+        for text in
+            ["", "s", "1", "1.5s", "-1s", "1d", "1sec", "1s 2s", "18446744073709551615h", "99999999999999999999s"]
+        {
             assert!(parse_duration(text).is_err(), "{text}");
         }
     }

@@ -130,9 +130,7 @@ impl HostPath {
     /// True when `other` is this path or lies below it.
     #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
-        self.0 == "/"
-            || other.0 == self.0
-            || other.0.strip_prefix(&self.0).is_some_and(|rest| rest.starts_with('/'))
+        self.0 == "/" || other.0 == self.0 || other.0.strip_prefix(&self.0).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// The path below this one.

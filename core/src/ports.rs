@@ -71,7 +71,11 @@ impl Span {
                 v6.to_ipv4_mapped().map_or(Self::AnyV6, |v4| Self::of_publish(Some(IpAddr::V4(v4))))
             }
             Some(address) if address.is_unspecified() => {
-                if address.is_ipv4() { Self::AnyV4 } else { Self::AnyV6 }
+                if address.is_ipv4() {
+                    Self::AnyV4
+                } else {
+                    Self::AnyV6
+                }
             }
             Some(address) => Self::One(address),
         }
@@ -114,9 +118,8 @@ mod tests {
 
     #[test]
     fn claims_meet_as_the_kernel_says() {
-        let tcp = |address: Option<&str>| {
-            claim(Span::of_publish(address.and_then(|a| a.parse().ok())), 80, Protocol::Tcp)
-        };
+        let tcp =
+            |address: Option<&str>| claim(Span::of_publish(address.and_then(|a| a.parse().ok())), 80, Protocol::Tcp);
         assert!(tcp(None).meets(&tcp(Some("127.0.0.1"))));
         assert!(!tcp(Some("127.0.0.2")).meets(&tcp(Some("127.0.0.1"))));
         assert!(!tcp(None).meets(&tcp(Some("::"))));

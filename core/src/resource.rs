@@ -37,8 +37,17 @@ pub enum Kind {
 impl Kind {
     /// All kinds, in the order in which they are made.
     pub const ALL: [Self; 11] = [
-        Self::Directory, Self::File, Self::Link, Self::Volume, Self::Network, Self::Image, Self::Build, Self::Pod,
-        Self::Container, Self::Kube, Self::Unit,
+        Self::Directory,
+        Self::File,
+        Self::Link,
+        Self::Volume,
+        Self::Network,
+        Self::Image,
+        Self::Build,
+        Self::Pod,
+        Self::Container,
+        Self::Kube,
+        Self::Unit,
     ];
 
     /// The word in front of the slash.

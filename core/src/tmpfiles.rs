@@ -18,11 +18,9 @@ pub fn parse(file: &str, text: &str) -> (Vec<Declared>, String, Vec<Problem>) {
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
-        let read = parse_line(line).and_then(|fields| {
-            match declared.iter().find(|other| other.path == fields.path) {
-                Some(other) => Err(format!("{} is declared on line {} already", fields.path, other.line)),
-                None => Ok(fields),
-            }
+        let read = parse_line(line).and_then(|fields| match declared.iter().find(|other| other.path == fields.path) {
+            Some(other) => Err(format!("{} is declared on line {} already", fields.path, other.line)),
+            None => Ok(fields),
         });
         match read {
             Ok(Fields { kind, path, mode, user, group, target }) => {
@@ -65,7 +63,8 @@ fn parse_line(line: &str) -> Result<Fields, String> {
         (Kind::Link, Some(target)) => Some(parse_target(target)?),
         (Kind::Link, None) => return Err("the link has no target".to_owned()),
         (_, Some(argument)) => {
-            let what = if kind == Kind::File { "a file with content belongs to files/" } else { "a directory takes none" };
+            let what =
+                if kind == Kind::File { "a file with content belongs to files/" } else { "a directory takes none" };
             return Err(format!("the argument \"{argument}\" is refused: {what}"));
         }
         (_, None) => None,

@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn a_container_gets_labels_and_the_image_that_was_deployed() {
-        let text = render("[Container]\nImage=svc:1\n", &trailer("Container"), Some(&pin("localhost:5000/svc@sha256:ab")));
+        let text =
+            render("[Container]\nImage=svc:1\n", &trailer("Container"), Some(&pin("localhost:5000/svc@sha256:ab")));
         assert_eq!(
             text,
             "[Container]\nImage=svc:1\n\n# What follows is holdfast's; it is written anew with the module.\n\

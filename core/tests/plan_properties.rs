@@ -8,7 +8,9 @@ use holdfast_core::confirm;
 use holdfast_core::desired::{Body, Desired, DesiredModule, Need, Resource};
 use holdfast_core::ledger::{Ledger, Pin};
 use holdfast_core::name::{HostPath, ModuleName};
-use holdfast_core::observed::{Container, Image, Listener, Network, Observed, PathFacts, PathState, PortOwner, Unit, Volume};
+use holdfast_core::observed::{
+    Container, Image, Listener, Network, Observed, PathFacts, PathState, PortOwner, Unit, Volume,
+};
 use holdfast_core::plan::{Change, Given, Plan, Scope, content_sha256, plan};
 use holdfast_core::ports::{PortClaim, Protocol, Span};
 use holdfast_core::quadlet::{Mount, MountType, QuadletFacts};
@@ -135,7 +137,11 @@ fn desired(modules: &[Vec<Piece>]) -> Desired {
             }
             resources.insert(ResourceKey::new(Kind::Container, stem), container);
         }
-        let module = DesiredModule { name: Some(ModuleName::new(name.as_str()).unwrap()), resources, ..DesiredModule::default() };
+        let module = DesiredModule {
+            name: Some(ModuleName::new(name.as_str()).unwrap()),
+            resources,
+            ..DesiredModule::default()
+        };
         desired.modules.insert(name, module);
     }
     desired
@@ -144,7 +150,8 @@ fn desired(modules: &[Vec<Piece>]) -> Desired {
 fn quadlet(module: &str, stem: &str, kind: Kind, hash: &str) -> Resource {
     let file = format!("/etc/containers/systemd/holdfast/{module}/{stem}.{kind}");
     let unit = if kind == Kind::Container { format!("{stem}.service") } else { format!("{stem}-{kind}.service") };
-    let body = Body::Quadlet { path: path(&file), text: format!("# {hash}"), assets: BTreeMap::new(), hash: hash.to_owned() };
+    let body =
+        Body::Quadlet { path: path(&file), text: format!("# {hash}"), assets: BTreeMap::new(), hash: hash.to_owned() };
     Resource { unit: Some(unit), ..resource(body) }
 }
 
@@ -268,11 +275,17 @@ fn execute(host: &mut Observed, plan: &Plan, desired: &Desired) -> Vec<Outcome> 
                 host.containers.retain(|_, container| container.unit.as_ref() != Some(unit));
             }
             Act::Start { unit, .. } | Act::Restart { unit, .. } => {
-                let active = Unit { load_state: "loaded".to_owned(), active_state: "active".to_owned(), ..Unit::default() };
+                let active =
+                    Unit { load_state: "loaded".to_owned(), active_state: "active".to_owned(), ..Unit::default() };
                 host.units.insert(unit.clone(), active);
                 make_object(host, desired, &step.module, &step.resource);
             }
-            Act::MakeLink { .. } | Act::Reload | Act::ResetFailed { .. } | Act::Assert { .. } | Act::Disable { .. } | Act::Enable { .. } => {}
+            Act::MakeLink { .. }
+            | Act::Reload
+            | Act::ResetFailed { .. }
+            | Act::Assert { .. }
+            | Act::Disable { .. }
+            | Act::Enable { .. } => {}
         }
         outcomes.push(outcome);
     }
@@ -332,20 +345,36 @@ fn complete_and_disjoint(plan: &Plan, desired: &Desired) {
         .collect();
     assert_eq!(held.union(&planned).cloned().collect::<BTreeSet<_>>(), asked);
     for step in &plan.steps {
-        assert!(!held.contains(&(step.module.clone(), step.resource.clone())), "{} is held, and {}", step.resource, step.act);
+        assert!(
+            !held.contains(&(step.module.clone(), step.resource.clone())),
+            "{} is held, and {}",
+            step.resource,
+            step.act
+        );
     }
     for hold in &plan.holds {
-        assert!(held.contains(&(hold.cause.module.clone(), hold.cause.resource.clone())), "{}: its cause is held", hold.sentence);
+        assert!(
+            held.contains(&(hold.cause.module.clone(), hold.cause.resource.clone())),
+            "{}: its cause is held",
+            hold.sentence
+        );
     }
 }
 
 fn names_nothing_foreign(plan: &Plan, foreign: &Foreign) {
     for step in &plan.steps {
         let (paths, unit) = match &step.act {
-            Act::MakeDirectory { path, .. } | Act::MakeLink { path, .. } | Act::WriteFile { path, .. }
+            Act::MakeDirectory { path, .. }
+            | Act::MakeLink { path, .. }
+            | Act::WriteFile { path, .. }
             | Act::RemoveFile { path, .. } => (Some(path.as_str()), None),
-            Act::Stop { unit } | Act::ResetFailed { unit } | Act::Disable { unit } | Act::Enable { unit } | Act::Assert { unit, .. }
-            | Act::Start { unit, .. } | Act::Restart { unit, .. } => (None, Some(unit.as_str())),
+            Act::Stop { unit }
+            | Act::ResetFailed { unit }
+            | Act::Disable { unit }
+            | Act::Enable { unit }
+            | Act::Assert { unit, .. }
+            | Act::Start { unit, .. }
+            | Act::Restart { unit, .. } => (None, Some(unit.as_str())),
             Act::Pull { .. } | Act::Pin { .. } | Act::Reload => (None, None),
         };
         for (m, p) in &foreign.directories {

@@ -31,7 +31,9 @@ const DIR: &str = "/etc/containers/systemd/podman-e2e-x/subtest-y/quadlet";
 #[test]
 fn our_reading_agrees_with_podmans_own_cases() {
     let Some(cases) = Cases::find() else {
-        println!("Podman's own cases are not there: nothing was compared. HOLDFAST_PODMAN_CASES names their directory.");
+        println!(
+            "Podman's own cases are not there: nothing was compared. HOLDFAST_PODMAN_CASES names their directory."
+        );
         return;
     };
     assert_eq!(cases.expected.len(), 166, "the number of cases");
@@ -126,8 +128,7 @@ impl Cases {
         let unit = self.unit(name).unwrap();
         let siblings = |file: &str| needs.iter().any(|need| need == file).then(|| self.unit(file)).flatten();
         let host = HostFacts::default();
-        let facts =
-            quadlet::read(kind, name, &HostPath::new(DIR).unwrap(), &unit, &host, &EnvFiles::new(), &siblings);
+        let facts = quadlet::read(kind, name, &HostPath::new(DIR).unwrap(), &unit, &host, &EnvFiles::new(), &siblings);
         let mut networks = facts.networks.clone();
         networks.extend(facts.containers.iter().map(|container| format!("container:{container}")));
         for file in &facts.files {
@@ -150,7 +151,8 @@ impl Cases {
         let service = case["service"].as_str().unwrap();
         let ours = unit_name(read.kind, name, &read.unit);
         tally.check("unit name", (ours == service).into(), name, || format!("{ours} is not {service}"));
-        let unknown: Vec<&str> = unsupported_keys(read.kind, &read.unit).iter().map(|entry| entry.key.as_str()).collect();
+        let unknown: Vec<&str> =
+            unsupported_keys(read.kind, &read.unit).iter().map(|entry| entry.key.as_str()).collect();
         tally.check("keys", unknown.is_empty().into(), name, || format!("{unknown:?} are called unknown"));
         let errors: Vec<String> = problems(read.kind, &read.unit)
             .into_iter()
@@ -163,7 +165,9 @@ impl Cases {
             tally.check("makes no unit", found.into(), name, || "we see no fault in it".to_owned());
             return;
         }
-        tally.check("makes a unit", (!missing).into(), name, || format!("a reference is missing: {:?}", read.facts.files));
+        tally.check("makes a unit", (!missing).into(), name, || {
+            format!("a reference is missing: {:?}", read.facts.files)
+        });
         let bad = errors.iter().filter(|error| !let_through(error)).collect::<Vec<_>>();
         tally.check("no fault", bad.is_empty().into(), name, || format!("{bad:?}"));
         for assert in case["asserts"].as_array().unwrap() {
@@ -184,14 +188,19 @@ impl Read {
         let negated = assert[0].starts_with('!');
         let regex = assert[0].ends_with("-regex");
         match assert[0].trim_start_matches('!') {
-            "assert-podman-args" | "assert-podman-pre-args" | "assert-podman-args-regex" | "assert-podman-pre-args-regex" => {
+            "assert-podman-args"
+            | "assert-podman-pre-args"
+            | "assert-podman-args-regex"
+            | "assert-podman-pre-args-regex" => {
                 self.argument(name, &assert[1..], negated, tally);
             }
             "assert-podman-args-key-val" | "assert-podman-args-key-val-regex" => {
                 self.argument(name, &[assert[1].clone(), assert[3].clone()], negated, tally);
             }
             "assert-podman-final-args" if !regex => self.last_arguments(name, &assert[1..], tally),
-            "assert-key-is" | "assert-key-is-regex" | "assert-key-contains" => self.key(name, &assert[1..], negated, tally),
+            "assert-key-is" | "assert-key-is-regex" | "assert-key-contains" => {
+                self.key(name, &assert[1..], negated, tally)
+            }
             _ => {}
         }
     }
@@ -220,7 +229,9 @@ impl Read {
             "--user" => ("user", facts.uid == value.split(':').next().unwrap().parse().ok()),
             "--health-cmd" => ("health check", facts.health_check),
             "--tag" => ("tag", object_name(self.kind, name, &self.unit).as_ref() == Some(value)),
-            "--userns" if value.starts_with("keep-id") => ("user sign", facts.user_signs.iter().any(|sign| sign.what == "keep-id")),
+            "--userns" if value.starts_with("keep-id") => {
+                ("user sign", facts.user_signs.iter().any(|sign| sign.what == "keep-id"))
+            }
             "--opt" if value.starts_with("image=") => {
                 let referred = facts.files.iter().any(|file| file.ends_with(".image") || file.ends_with(".build"));
                 ("volume's image", referred || facts.image.as_deref() == value.strip_prefix("image="))
@@ -263,7 +274,11 @@ impl Read {
             _ => return,
         };
         let wanted: Vec<&String> = values.iter().filter(of_podman).collect();
-        let found = if negated { wanted.iter().all(|unit| !list.contains(unit)) } else { list.iter().eq(wanted.iter().copied()) };
+        let found = if negated {
+            wanted.iter().all(|unit| !list.contains(unit))
+        } else {
+            list.iter().eq(wanted.iter().copied())
+        };
         tally.check(what, found.into(), name, || format!("{wanted:?} is not {list:?}"));
     }
 }
@@ -274,7 +289,8 @@ fn strings(value: &Value) -> Vec<String> {
 
 /// What a pattern of the cases stands for here: the directory of the test run is ours.
 fn installed(value: &str) -> String {
-    let value = value.replace(".*/podman-e2e-.*/subtest-.*/quadlet", DIR).replace("/.*/podman-e2e-.*/subtest-.*/quadlet", DIR);
+    let value =
+        value.replace(".*/podman-e2e-.*/subtest-.*/quadlet", DIR).replace("/.*/podman-e2e-.*/subtest-.*/quadlet", DIR);
     let value = value.replace(&format!("/{DIR}"), DIR);
     value.replace("%h", "/root")
 }

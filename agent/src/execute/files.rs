@@ -70,7 +70,9 @@ impl FileError {
             Self::FoundMeanwhile(_) => Some(Errno::EXIST.raw_os_error()),
             Self::UnsafeLink(_) => Some(Errno::LOOP.raw_os_error()),
             Self::NotDirectory(_) => Some(Errno::NOTDIR.raw_os_error()),
-            Self::ChangedMeanwhile(_) | Self::NotFile(_) | Self::Root(_) | Self::NoSuchOwner { what: _, name: _ } => None,
+            Self::ChangedMeanwhile(_) | Self::NotFile(_) | Self::Root(_) | Self::NoSuchOwner { what: _, name: _ } => {
+                None
+            }
         }
     }
 
@@ -166,7 +168,8 @@ pub fn remove_file(path: &HostPath, sha256: &str) -> Result<(), FileError> {
         None => Ok(()),
         Some(found) if found != sha256 => Err(FileError::ChangedMeanwhile(path.to_string())),
         Some(_) => {
-            rustix::fs::unlinkat(&place.dir, &place.name, AtFlags::empty()).map_err(FileError::system("remove", path))?;
+            rustix::fs::unlinkat(&place.dir, &place.name, AtFlags::empty())
+                .map_err(FileError::system("remove", path))?;
             place.sync()
         }
     }
@@ -358,7 +361,8 @@ fn create_temp(place: &Place, temp: &str) -> Result<OwnedFd, FileError> {
     match create() {
         Err(Errno::EXIST) => {
             // Left by an agent that was killed: only one apply runs at a time, and nobody else uses this name.
-            rustix::fs::unlinkat(&place.dir, temp, AtFlags::empty()).map_err(FileError::system("write", &place.path))?;
+            rustix::fs::unlinkat(&place.dir, temp, AtFlags::empty())
+                .map_err(FileError::system("write", &place.path))?;
             create()
         }
         other => other,

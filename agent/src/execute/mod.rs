@@ -142,7 +142,11 @@ impl Hands {
     }
 
     async fn stop(&self, acts: &[(StepId, &Step)], teller: &mut Teller<'_>) -> BTreeMap<StepId, Outcome> {
-        self.jobs(acts, teller).await.into_iter().map(|(id, ended)| (id, ended.map_or_else(failed, |()| Outcome::Done))).collect()
+        self.jobs(acts, teller)
+            .await
+            .into_iter()
+            .map(|(id, ended)| (id, ended.map_or_else(failed, |()| Outcome::Done)))
+            .collect()
     }
 
     /// Starts and restarts all of them together, then watches their containers together.
@@ -176,9 +180,7 @@ impl Hands {
         done
     }
 
-    async fn jobs(
-        &self, acts: &[(StepId, &Step)], teller: &mut Teller<'_>,
-    ) -> Vec<(StepId, Result<(), ActError>)> {
+    async fn jobs(&self, acts: &[(StepId, &Step)], teller: &mut Teller<'_>) -> Vec<(StepId, Result<(), ActError>)> {
         let mut jobs = Vec::new();
         let mut ids = Vec::new();
         for (id, step) in acts {
@@ -229,8 +231,11 @@ impl Hands {
             Act::Disable { unit } => self.systemd.disable(unit).await?,
             Act::Enable { unit } => self.systemd.enable(unit).await?,
             // These run in batches.
-            Act::Pull { image: _ } | Act::Pin { image: _, origin: _ } | Act::Stop { unit: _ }
-            | Act::Start { unit: _, container: _ } | Act::Restart { unit: _, container: _ } => {}
+            Act::Pull { image: _ }
+            | Act::Pin { image: _, origin: _ }
+            | Act::Stop { unit: _ }
+            | Act::Start { unit: _, container: _ }
+            | Act::Restart { unit: _, container: _ } => {}
         }
         Ok(())
     }

@@ -245,7 +245,9 @@ mod tests {
     fn only_digests_of_the_written_repository_are_taken() {
         let all = |pairs: &[&str]| pairs.iter().map(|pair| (*pair).to_owned()).collect::<Vec<_>>();
         let known = all(&[
-            "localhost/svc@sha256:aa", "localhost:5000/svc@sha256:aa", "localhost:5000/svc@sha256:bb",
+            "localhost/svc@sha256:aa",
+            "localhost:5000/svc@sha256:aa",
+            "localhost:5000/svc@sha256:bb",
             "example.test/other/svc@sha256:aa",
         ]);
         let taken = of_repository("localhost:5000/svc:1.0", known.clone(), "sha256:bb");

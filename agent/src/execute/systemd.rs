@@ -267,7 +267,9 @@ impl Systemd {
         if found != source.as_str() {
             return Err(SystemdError::OtherSource { unit: unit.to_owned(), found, expected: source.to_string() });
         }
-        if mark.is_empty() || loaded.words.iter().any(|word| word == mark || word.strip_prefix("--label=") == Some(mark)) {
+        if mark.is_empty()
+            || loaded.words.iter().any(|word| word == mark || word.strip_prefix("--label=") == Some(mark))
+        {
             Ok(())
         } else {
             Err(SystemdError::NoMark { unit: unit.to_owned(), mark: mark.to_owned() })
@@ -362,8 +364,7 @@ impl Systemd {
         answers: &mut BTreeMap<usize, Result<(), SystemdError>>,
     ) {
         let now = Instant::now();
-        let late: Vec<usize> =
-            waiting.iter().filter(|(_, job)| job.deadline <= now).map(|(index, _)| *index).collect();
+        let late: Vec<usize> = waiting.iter().filter(|(_, job)| job.deadline <= now).map(|(index, _)| *index).collect();
         for index in late {
             let (Some(job), Some(entry)) = (jobs.get(index), waiting.get_mut(&index)) else { continue };
             let ever = entry.began.elapsed();
@@ -378,15 +379,17 @@ impl Systemd {
             waiting.remove(&index);
             let state = Box::new(self.state(&job.unit).await.unwrap_or_default());
             let seconds = ever.as_secs();
-            answers.insert(
-                index, Err(SystemdError::Deadline { unit: job.unit.clone(), verb: job.verb, seconds, state }),
-            );
+            answers
+                .insert(index, Err(SystemdError::Deadline { unit: job.unit.clone(), verb: job.verb, seconds, state }));
         }
     }
 
     async fn is_queued(&self, path: &str) -> bool {
         let job = zbus::Proxy::new(
-            &self.connection, "org.freedesktop.systemd1", path.to_owned(), "org.freedesktop.systemd1.Job",
+            &self.connection,
+            "org.freedesktop.systemd1",
+            path.to_owned(),
+            "org.freedesktop.systemd1.Job",
         );
         match job.await {
             Ok(job) => job.get_property::<String>("State").await.is_ok_and(|state| state == "waiting"),
@@ -410,11 +413,8 @@ impl Systemd {
 
     async fn read_state(&self, name: &str) -> zbus::Result<UnitState> {
         let Opened { unit, service } = self.open(name).await?;
-        let mut state = UnitState {
-            active: unit.active_state().await?,
-            sub: unit.sub_state().await?,
-            ..UnitState::default()
-        };
+        let mut state =
+            UnitState { active: unit.active_state().await?, sub: unit.sub_state().await?, ..UnitState::default() };
         if let Some(service) = service {
             state.result = service.result().await?;
             state.exit_status = service.exec_main_status().await?;

@@ -59,7 +59,11 @@ fn adjacent_steps_of_one_kind_go_together() {
     let source = HostPath::root();
     let look = || step(Act::Assert { unit: "web.service".into(), source: source.clone(), mark: String::new() }, &[]);
     for (what, steps, expected) in [
-        ("pulls, pins, starts", vec![pull(&[]), pull(&[]), pin(&[0]), pin(&[1]), start(&[]), restart(&[])], vec![2, 2, 2]),
+        (
+            "pulls, pins, starts",
+            vec![pull(&[]), pull(&[]), pin(&[0]), pin(&[1]), start(&[]), restart(&[])],
+            vec![2, 2, 2],
+        ),
         ("starts that need each other", vec![start(&[]), start(&[0]), start(&[1])], vec![3]),
         ("stops that need each other", vec![stop(&[]), stop(&[0]), stop(&[0])], vec![1, 2]),
         ("single ones", vec![reload(), reload(), pull(&[]), reload(), pull(&[])], vec![1, 1, 1, 1, 1]),
@@ -75,9 +79,16 @@ fn adjacent_steps_of_one_kind_go_together() {
 fn what_needs_a_failed_step_is_not_tried_and_names_the_first_failure() {
     let steps = [pull(&[]), pull(&[]), pin(&[0]), pin(&[1]), start(&[2, 3]), start(&[3]), start(&[4])];
     let outcomes = [failed(), Outcome::Done, Outcome::NotAttempted { after: 0 }, Outcome::Pinned(a_pin())];
-    assert_eq!(blocked(&steps, 2..4, outcomes.get(..2).unwrap()), BTreeMap::from([(2, Outcome::NotAttempted { after: 0 })]));
+    assert_eq!(
+        blocked(&steps, 2..4, outcomes.get(..2).unwrap()),
+        BTreeMap::from([(2, Outcome::NotAttempted { after: 0 })])
+    );
     let after = Outcome::NotAttempted { after: 0 };
-    assert_eq!(blocked(&steps, 4..7, &outcomes), BTreeMap::from([(4, after.clone()), (6, after)]), "also within a batch");
+    assert_eq!(
+        blocked(&steps, 4..7, &outcomes),
+        BTreeMap::from([(4, after.clone()), (6, after)]),
+        "also within a batch"
+    );
 }
 
 #[test]

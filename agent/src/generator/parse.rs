@@ -154,9 +154,16 @@ quadlet-generator[7]: something new
         let generated = parse(STDOUT, "", "/run/h/stage-1");
         let seen: Vec<_> = generated.units.iter().map(|unit| (unit.name.as_str(), unit.source.as_str())).collect();
         let web = "/etc/containers/systemd/holdfast/web/web.container";
-        assert_eq!(seen, [("web.service", web), ("job@a.service", "/srv/linked/job@a.container"), ("job@a.service", "")]);
+        assert_eq!(
+            seen,
+            [("web.service", web), ("job@a.service", "/srv/linked/job@a.container"), ("job@a.service", "")]
+        );
         assert!(generated.units[0].text.starts_with("[X-Container]\nImage="), "{}", generated.units[0].text);
-        assert!(generated.units[0].text.ends_with("-v /etc/containers/systemd/holdfast/web/conf:/conf:ro localhost/app:1\n"));
+        assert!(
+            generated.units[0]
+                .text
+                .ends_with("-v /etc/containers/systemd/holdfast/web/conf:/conf:ro localhost/app:1\n")
+        );
         assert_eq!(generated.units[2].text, "[X-Kube]\n---forged=x.service---\n");
         assert_eq!(parse("", "", "/s"), super::Generated::default());
     }
@@ -179,7 +186,10 @@ quadlet-generator[7]: something new
                 (None, Some("something")),
             ]
         );
-        assert_eq!(messages[3].text, "converting \"n.container\": requested Quadlet unit int.network was not found\nand more of it");
+        assert_eq!(
+            messages[3].text,
+            "converting \"n.container\": requested Quadlet unit int.network was not found\nand more of it"
+        );
         assert!(!messages.iter().any(|message| message.text.contains("stage-1")), "{messages:?}");
     }
 }

@@ -359,9 +359,16 @@ async fn dropins_are_merged_as_podman_merges_them() {
     let Some(binary) = podmans_own() else { return };
     let fake = Fake::new();
     let dropins = [
-        "a-b.container.d/20.conf", "a-.container.d/20.conf", "a-.container.d/10.conf", "a-.container.d/15.conf",
-        "sub/a-b.container.d/10.conf", "sub/a-b.container.d/05.conf", "a-@.container.d/15.conf",
-        "a-x@.container.d/10.conf", "a-x@.container.d/16.conf", "aa/a-x@.container.d/16.conf",
+        "a-b.container.d/20.conf",
+        "a-.container.d/20.conf",
+        "a-.container.d/10.conf",
+        "a-.container.d/15.conf",
+        "sub/a-b.container.d/10.conf",
+        "sub/a-b.container.d/05.conf",
+        "a-@.container.d/15.conf",
+        "a-x@.container.d/10.conf",
+        "a-x@.container.d/16.conf",
+        "aa/a-x@.container.d/16.conf",
         "a-x@1-2.container.d/10.conf",
     ];
     for dropin in dropins {

@@ -125,7 +125,9 @@ mod tests {
 
     #[tokio::test]
     async fn an_id_cannot_become_another_match() {
-        for bad in ["", "x", "../../etc/passwd", "0123456789abcdef0123456789abcde\n", "0123456789ABCDEF0123456789ABCDEF"] {
+        for bad in
+            ["", "x", "../../etc/passwd", "0123456789abcdef0123456789abcde\n", "0123456789ABCDEF0123456789ABCDEF"]
+        {
             assert!(super::Journal::read(bad).await.is_err(), "{bad}");
         }
     }

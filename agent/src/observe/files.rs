@@ -65,7 +65,10 @@ struct End {
 
 enum Met {
     /// An entry of the directory that the trail leads to.
-    Entry { name: String, stat: Box<Stat> },
+    Entry {
+        name: String,
+        stat: Box<Stat>,
+    },
     /// The directory itself that the trail leads to.
     Folder,
     Nothing,
@@ -98,9 +101,9 @@ impl<'a> Walker<'a> {
                 Met::Entry { name, stat } => state_of(folder, &name, &stat, hash),
                 Met::Folder => directory(folder, "."),
                 Met::Nothing => PathState::Missing,
-                Met::UnsafeLink => PathState::Unknown {
-                    error: format!("{real} is a link that not only root could have made"),
-                },
+                Met::UnsafeLink => {
+                    PathState::Unknown { error: format!("{real} is a link that not only root could have made") }
+                }
                 Met::Error(error) => PathState::Unknown { error },
             },
         };
@@ -246,13 +249,9 @@ fn directory(folder: &Folder, name: &str) -> PathState {
         Ok((stat, mark, is_empty(fd)?))
     });
     match seen {
-        Ok((stat, mark, empty)) => PathState::Directory {
-            uid: stat.st_uid,
-            gid: stat.st_gid,
-            mode: stat.st_mode & 0o7777,
-            empty,
-            mark,
-        },
+        Ok((stat, mark, empty)) => {
+            PathState::Directory { uid: stat.st_uid, gid: stat.st_gid, mode: stat.st_mode & 0o7777, empty, mark }
+        }
         Err(error) => PathState::Unknown { error: error.to_string() },
     }
 }

@@ -51,12 +51,15 @@ impl Mounts {
     pub fn new(table: MountTable, units: &BTreeSet<String>) -> Self {
         let mut mounts = Self::default();
         for (point, kind) in &table.points {
-            if kind == "autofs" && let Ok(path) = HostPath::new(point) {
+            if kind == "autofs"
+                && let Ok(path) = HostPath::new(point)
+            {
                 mounts.waiting.insert(path);
             }
         }
         for unit in units {
-            let Some(path) = unit.strip_suffix(".mount").or_else(|| unit.strip_suffix(".automount")).and_then(mount_path)
+            let Some(path) =
+                unit.strip_suffix(".mount").or_else(|| unit.strip_suffix(".automount")).and_then(mount_path)
             else {
                 continue;
             };
@@ -155,8 +158,15 @@ not a line
     #[test]
     fn absent_mounts_are_named() {
         let mounts = mounts(&[
-            "-.mount", "tmp.mount", "run-x.mount", "data-deep.mount", "media-my\\x20disk.mount", "srv-auto.automount",
-            "srv-auto.mount", "srv-woken.mount", "srv-my\\x2ddata.mount",
+            "-.mount",
+            "tmp.mount",
+            "run-x.mount",
+            "data-deep.mount",
+            "media-my\\x20disk.mount",
+            "srv-auto.automount",
+            "srv-auto.mount",
+            "srv-woken.mount",
+            "srv-my\\x2ddata.mount",
         ]);
         for (real, unit) in [
             ("/data", None),

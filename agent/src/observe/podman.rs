@@ -287,7 +287,10 @@ impl ListedContainer {
     /// A hand-made label can say anything, so what runs and is not ours is asked for its cgroup.
     fn unit(&self, up: bool) -> Option<String> {
         let marked = self.labels.contains_key(MODULE_LABEL);
-        if up && !marked && let Some(cgroup) = systemd::cgroup_of_parent(self.pid) {
+        if up
+            && !marked
+            && let Some(cgroup) = systemd::cgroup_of_parent(self.pid)
+        {
             return systemd::unit_of_conmon(&cgroup);
         }
         self.labels.get(UNIT_LABEL).filter(|unit| !unit.is_empty()).cloned()

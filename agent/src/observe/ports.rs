@@ -8,7 +8,7 @@ use std::path::Path;
 
 use holdfast_core::observed::{Container, Listener, PortOwner};
 use holdfast_core::ports::{PortClaim, Protocol, Span};
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, Nla as _, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload, Nla as _};
 use netlink_packet_sock_diag::inet::nlas::Nla;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
 use netlink_packet_sock_diag::{AF_INET, AF_INET6, IPPROTO_TCP, IPPROTO_UDP, SockDiagMessage};
@@ -74,7 +74,8 @@ impl Sockets {
     /// its conmon, in the cgroup of whoever started it.
     #[must_use]
     pub fn listeners(&self, containers: &BTreeMap<String, Container>) -> Vec<Listener> {
-        let listener = |socket: &Socket| Listener { claim: socket.claim.clone(), owner: self.owner(socket, containers) };
+        let listener =
+            |socket: &Socket| Listener { claim: socket.claim.clone(), owner: self.owner(socket, containers) };
         let mut listeners: Vec<Listener> = self.sockets.iter().map(listener).collect();
         listeners.sort_by(|a, b| a.claim.cmp(&b.claim));
         listeners.dedup();
@@ -83,9 +84,8 @@ impl Sockets {
 
     fn owner(&self, socket: &Socket, containers: &BTreeMap<String, Container>) -> PortOwner {
         let claims = |container: &Container| container.ports.iter().any(|claim| claim.meets(&socket.claim));
-        let inside = |container: &Container| {
-            self.cgroup(socket).and_then(container_id).is_some_and(|id| container.id == id)
-        };
+        let inside =
+            |container: &Container| self.cgroup(socket).and_then(container_id).is_some_and(|id| container.id == id);
         let found = containers.iter().find(|(_, container)| claims(container));
         if let Some((name, _)) = found.or_else(|| containers.iter().find(|(_, container)| inside(container))) {
             return PortOwner::Container { name: name.clone() };
@@ -93,9 +93,7 @@ impl Sockets {
         match self.home(socket) {
             Home::Unit(unit) => PortOwner::Unit { unit },
             Home::UserUnit(unit, uid) => PortOwner::UserUnit { unit, uid },
-            Home::Nobody => {
-                PortOwner::Process { uid: socket.uid, process: self.processes.get(&socket.inode).cloned() }
-            }
+            Home::Nobody => PortOwner::Process { uid: socket.uid, process: self.processes.get(&socket.inode).cloned() },
         }
     }
 

@@ -39,8 +39,7 @@ impl Manager {
     pub async fn connect() -> Result<Self, ObserveError> {
         let connect = async {
             let connection = zbus::Connection::system().await?;
-            let proxy =
-                ManagerProxy::builder(&connection).cache_properties(CacheProperties::No).build().await?;
+            let proxy = ManagerProxy::builder(&connection).cache_properties(CacheProperties::No).build().await?;
             let unit_path = proxy.unit_path().await?;
             Ok(Self { connection, proxy, unit_path })
         };
@@ -63,8 +62,7 @@ impl Manager {
             return Ok(BTreeMap::new());
         }
         let patterns = names.iter().cloned().collect();
-        let listed =
-            in_time("the list of units", self.proxy.list_units_by_patterns(Vec::new(), patterns)).await?;
+        let listed = in_time("the list of units", self.proxy.list_units_by_patterns(Vec::new(), patterns)).await?;
         let units = listed.into_iter().map(|(name, _, load_state, active_state, sub_state, ..)| {
             (name, Unit { load_state, active_state, sub_state, fragment_path: None, source_path: None })
         });
@@ -119,9 +117,7 @@ impl Manager {
     }
 }
 
-async fn in_time<T>(
-    what: &'static str, answer: impl Future<Output = zbus::Result<T>>,
-) -> Result<T, ObserveError> {
+async fn in_time<T>(what: &'static str, answer: impl Future<Output = zbus::Result<T>>) -> Result<T, ObserveError> {
     match tokio::time::timeout(DEADLINE, answer).await {
         Ok(answer) => answer.map_err(|error| ObserveError::Systemd(Box::new(error))),
         Err(_) => Err(late(what)),

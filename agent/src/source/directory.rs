@@ -188,7 +188,10 @@ impl Walk {
                 ..=MAX_ENTRIES => self.entry(dir.as_fd(), &name, relative, depth),
                 entries if entries == MAX_ENTRIES + 1 => {
                     let path = join(relative, &name.to_string_lossy());
-                    self.problem(&path, format!("the module has more than {MAX_ENTRIES} entries; the rest is not read"));
+                    self.problem(
+                        &path,
+                        format!("the module has more than {MAX_ENTRIES} entries; the rest is not read"),
+                    );
                 }
                 _ => return,
             }
@@ -295,11 +298,15 @@ impl Walk {
                     resolved.extend(entry.map(|entry| (link.clone(), FileEntry { link_to: Some(file), ..entry })));
                     continue;
                 }
-                (Leads::Directory, _) => Content::Unreadable { error: format!("it is a link to the directory {target}") },
+                (Leads::Directory, _) => {
+                    Content::Unreadable { error: format!("it is a link to the directory {target}") }
+                }
                 (_, Err(error)) if error.kind() == io::ErrorKind::NotFound => Content::LinkDangling { target },
                 (Leads::Outside, _) => Content::LinkOutside { target },
                 (Leads::Loop, _) => Content::Unreadable { error: format!("the link to {target} leads in a circle") },
-                (Leads::Nowhere, _) => Content::Unreadable { error: format!("it is a link to {target}, which is not read") },
+                (Leads::Nowhere, _) => {
+                    Content::Unreadable { error: format!("it is a link to {target}, which is not read") }
+                }
             };
             resolved.insert(link.clone(), FileEntry { content, mode: 0o777, link_to: None });
         }

@@ -140,8 +140,14 @@ fn what_cannot_be_understood_is_refused_with_a_way_out() {
     for (text, start) in [
         ("", format!("{shown}, line 1, column 0: EOF")),
         ("{\n  \"schema\": 1,\n", format!("{shown}, line 3, column 0: EOF")),
-        ("{\"schema\": 1, \"modules\": {}, \"holds\": {}, \"more\": 1}", format!("{shown}, line 1, column 48: unknown field")),
-        ("{\"schema\": 1, \"modules\": {\"No Name\": {}}, \"holds\": {}}", format!("{shown}, line 1, column 35: \"No Name\" is no module name")),
+        (
+            "{\"schema\": 1, \"modules\": {}, \"holds\": {}, \"more\": 1}",
+            format!("{shown}, line 1, column 48: unknown field"),
+        ),
+        (
+            "{\"schema\": 1, \"modules\": {\"No Name\": {}}, \"holds\": {}}",
+            format!("{shown}, line 1, column 35: \"No Name\" is no module name"),
+        ),
         ("{\"schema\": 2, \"news\": []}", format!("{shown} has schema 2; this holdfast knows 1 only")),
     ] {
         fs::write(&file, text).unwrap();

@@ -76,7 +76,10 @@ fn needs_and_claims_of_all_documents() -> Result<(), super::KubeError> {
     assert_eq!(facts.relabels.iter().map(ToString::to_string).collect::<Vec<_>>(), ["/srv/job"]);
     let ports: Vec<String> = facts.ports.iter().map(ToString::to_string).collect();
     assert_eq!(ports, ["127.0.0.1:8080/tcp", "0.0.0.0:53/udp"], "with the host's network nothing is published");
-    assert_eq!(facts.images.iter().collect::<Vec<_>>(), ["localhost/app:1.27.3", "localhost/init:1", "localhost/web:1"]);
+    assert_eq!(
+        facts.images.iter().collect::<Vec<_>>(),
+        ["localhost/app:1.27.3", "localhost/init:1", "localhost/web:1"]
+    );
     assert_eq!(facts.secrets.iter().collect::<Vec<_>>(), ["api"]);
     assert!(facts.config_maps.is_empty());
 

@@ -6,8 +6,10 @@ use crate::module::{Content, FileEntry, ModuleFiles, read};
 use crate::problem::Severity;
 
 fn report(name: &str, files: &[(&str, &str)]) -> LintReport {
-    let entry = |text: &str| FileEntry { content: Content::Bytes(text.as_bytes().to_vec()), mode: 0o644, link_to: None };
-    let files: BTreeMap<String, FileEntry> = files.iter().map(|(path, text)| ((*path).to_owned(), entry(text))).collect();
+    let entry =
+        |text: &str| FileEntry { content: Content::Bytes(text.as_bytes().to_vec()), mode: 0o644, link_to: None };
+    let files: BTreeMap<String, FileEntry> =
+        files.iter().map(|(path, text)| ((*path).to_owned(), entry(text))).collect();
     lint(&read(&ModuleFiles { name: name.to_owned(), files, ..ModuleFiles::default() }), &HostFacts::default())
 }
 
@@ -61,7 +63,10 @@ fn two_files_of_one_name_or_unit() {
         &[
             ("box.pod", "[Pod]\nPublishPort=80:80\n"),
             ("box-pod.container", text),
-            ("other.container", "[Container]\nImage=localhost/app:1\nContainerName=notes\nVolume=a:/a\nPublishPort=80:1\n"),
+            (
+                "other.container",
+                "[Container]\nImage=localhost/app:1\nContainerName=notes\nVolume=a:/a\nPublishPort=80:1\n",
+            ),
         ],
     );
     assert!(told(&clash, Severity::Error, "makes the unit box-pod.service, too"), "{clash}");
@@ -74,7 +79,10 @@ fn what_is_missing_beside_a_file() {
     let report = report(
         "api",
         &[
-            ("sub/api.container", "[Container]\nImage=localhost/app:1\nVolume=a:/a\nEnvironmentFile=./api.env\nNetwork=feed\nPod=gone.pod\n"),
+            (
+                "sub/api.container",
+                "[Container]\nImage=localhost/app:1\nVolume=a:/a\nEnvironmentFile=./api.env\nNetwork=feed\nPod=gone.pod\n",
+            ),
             ("sub/api.env.example", "A=1\n"),
             ("feed.network", "[Network]\n"),
             ("a.volume", "[Volume]\n"),
@@ -94,8 +102,12 @@ fn what_is_missing_beside_a_file() {
 fn kube_yaml_counts() {
     let pod = "kind: Pod\nmetadata: {name: job}\nspec:\n  containers:\n  - name: main\n    image: a\n    volumeMounts: [{name: d, mountPath: /data}]\n  volumes: [{name: d, hostPath: {path: /srv/job}}]\n";
     let good = report("m", &[("job.kube", "[Kube]\nYaml=job.yaml\n"), ("job.yaml", pod)]);
-    assert!(good.resources.iter().any(|resource| resource.mounts.iter().any(|mount| mount.source == "/srv/job")), "{good}");
-    let bad = report("m", &[("job.kube", "[Kube]\nYaml=job.yaml\n"), ("job.yaml", "kind: Pod\nspec:\n  containers: 5\n")]);
+    assert!(
+        good.resources.iter().any(|resource| resource.mounts.iter().any(|mount| mount.source == "/srv/job")),
+        "{good}"
+    );
+    let bad =
+        report("m", &[("job.kube", "[Kube]\nYaml=job.yaml\n"), ("job.yaml", "kind: Pod\nspec:\n  containers: 5\n")]);
     assert!(told(&bad, Severity::Error, "job.yaml:3:"), "{bad}");
 }
 
@@ -105,16 +117,28 @@ fn variables_and_user_modules() {
         "m",
         &[
             ("a.container", "[Container]\nImage=localhost/app:${V}\nHostName=%H\nVolume=a:/a\nContainerName=%H\n"),
-            ("b.container", "[Container]\nImage=localhost/app:${V}\nVolume=b:/a\n[Service]\nEnvironmentFile=/etc/b.env\n"),
-            ("c.container", "[Container]\nImage=localhost/app:${V}\nVolume=c:/a\n[Service]\nEnvironmentFile=/etc/c.env\n"),
+            (
+                "b.container",
+                "[Container]\nImage=localhost/app:${V}\nVolume=b:/a\n[Service]\nEnvironmentFile=/etc/b.env\n",
+            ),
+            (
+                "c.container",
+                "[Container]\nImage=localhost/app:${V}\nVolume=c:/a\n[Service]\nEnvironmentFile=/etc/c.env\n",
+            ),
             ("d.container", "[Container]\nImage=localhost/app:1\nVolume=%h/d:/a\nMemory=4G\n"),
             ("files/etc/c.env", "V=1\n"),
         ],
     );
     assert!(told(&report, Severity::Error, "a.container:2: Image=localhost/app:${V}: ${V} is not set"), "{report}");
-    assert!(told(&report, Severity::Warning, "b.container:2: Image=localhost/app:${V}: ${V} is known only on the host"), "{report}");
+    assert!(
+        told(&report, Severity::Warning, "b.container:2: Image=localhost/app:${V}: ${V} is known only on the host"),
+        "{report}"
+    );
     assert!(!report.problems.iter().any(|problem| problem.file == "c.container"), "{report}");
-    assert!(told(&report, Severity::Error, "d.container:3: Volume=%h/d:/a is made for a user's own manager"), "{report}");
+    assert!(
+        told(&report, Severity::Error, "d.container:3: Volume=%h/d:/a is made for a user's own manager"),
+        "{report}"
+    );
     assert!(told(&report, Severity::Warning, "d.container:4: Podman 5.4 does not know Memory="), "{report}");
     assert_eq!(report.worst(), Some(Severity::Error));
     assert!(!told(&report, Severity::Error, "%H"), "{report}");

@@ -137,8 +137,18 @@ fn is_editor_debris(name: &str) -> bool {
 /// Names by which people and packages set a file aside, and templates that something else renders.
 fn is_parked(name: &str) -> bool {
     let suffixes = [
-        ".bak", ".j2", ".disabled", ".orig", ".rej", ".tmp", ".dpkg-old", ".dpkg-new", ".dpkg-dist", ".rpmsave",
-        ".rpmnew", ".rpmorig",
+        ".bak",
+        ".j2",
+        ".disabled",
+        ".orig",
+        ".rej",
+        ".tmp",
+        ".dpkg-old",
+        ".dpkg-new",
+        ".dpkg-dist",
+        ".rpmsave",
+        ".rpmnew",
+        ".rpmorig",
     ];
     suffixes.iter().any(|suffix| name.ends_with(suffix))
 }

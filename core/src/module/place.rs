@@ -5,8 +5,7 @@ use crate::name::HostPath;
 const OWN: [&str; 4] = ["/etc/containers/systemd/holdfast", "/etc/holdfast", "/var/lib/holdfast", "/run/holdfast"];
 
 /// `/bin` and its like are links below /usr on every host of today, and `/var/run` is /run.
-const SYSTEM: [&str; 10] =
-    ["/usr", "/boot", "/proc", "/sys", "/dev", "/bin", "/sbin", "/lib", "/lib64", "/var/run"];
+const SYSTEM: [&str; 10] = ["/usr", "/boot", "/proc", "/sys", "/dev", "/bin", "/sbin", "/lib", "/lib64", "/var/run"];
 
 /// Why a path is refused, as a clause after the path; none when it may be used. `/run` is refused only for files, since
 /// they would be gone after a reboot.
@@ -36,9 +35,21 @@ mod tests {
     #[test]
     fn refused_places() -> Result<(), crate::name::NameError> {
         let refused = [
-            "/", "/usr", "/usr/lib/x", "/boot/x", "/proc/x", "/sys/x", "/dev/x", "/lib/systemd/x", "/etc/holdfast/x",
-            "/etc/containers/systemd/holdfast/web/x", "/var/lib/holdfast", "/run/holdfast/x", "/var/run/x",
-            "/etc/tmpfiles.d/holdfast-web.conf", "/etc/../usr/x",
+            "/",
+            "/usr",
+            "/usr/lib/x",
+            "/boot/x",
+            "/proc/x",
+            "/sys/x",
+            "/dev/x",
+            "/lib/systemd/x",
+            "/etc/holdfast/x",
+            "/etc/containers/systemd/holdfast/web/x",
+            "/var/lib/holdfast",
+            "/run/holdfast/x",
+            "/var/run/x",
+            "/etc/tmpfiles.d/holdfast-web.conf",
+            "/etc/../usr/x",
         ];
         for path in refused {
             assert!(refusal(&HostPath::new(path)?).is_some(), "{path}");

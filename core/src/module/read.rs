@@ -239,7 +239,8 @@ impl Reader {
             let message = "Podman meets another drop-in of this name first and ignores this one";
             self.problem(Problem::warning(path, None, message));
         } else {
-            let message = format!("the module has no {unit} that this drop-in could change, and no other may be changed");
+            let message =
+                format!("the module has no {unit} that this drop-in could change, and no other may be changed");
             self.problem(Problem::error(path, None, message));
         }
     }
@@ -267,7 +268,9 @@ impl Reader {
         let text = without_mark(&text).to_owned();
         self.parsed(&path, &text);
         let problem = match self.module.units.get_mut(unit) {
-            None => Some(format!("the module has no {unit} that this drop-in could change, and no other may be changed")),
+            None => {
+                Some(format!("the module has no {unit} that this drop-in could change, and no other may be changed"))
+            }
             Some(source) => source.dropins.insert(name, text).map(|_| {
                 format!("{unit} has another drop-in of this name in this module, and only one can be installed")
             }),
@@ -287,7 +290,9 @@ fn unusable(path: &str, entry: &FileEntry) -> Option<Problem> {
             let cap = size_cap(path);
             Some(error(format!("the file has {size} bytes and was not read; at most {cap} bytes are")))
         }
-        Content::Special(kind) => Some(error(format!("this is a {kind}; only files are read")).hint(format!("rm {path}"))),
+        Content::Special(kind) => {
+            Some(error(format!("this is a {kind}; only files are read")).hint(format!("rm {path}")))
+        }
         Content::LinkOutside { target } => Some(
             error(format!("this is a link to {target}, which lies outside of the module"))
                 .hint(format!("cp --remove-destination \"$(readlink -f {path})\" {path}")),

@@ -104,10 +104,7 @@ fn an_instance_has_its_own_and_its_templates_dropins() {
         ],
     );
     assert_eq!(module.quadlets["x@.container"][0].dropins, ["x@.container.d/10.conf"]);
-    assert_eq!(
-        module.quadlets["x@1.container"][0].dropins,
-        ["x@.container.d/10.conf", "x@1.container.d/20.conf"]
-    );
+    assert_eq!(module.quadlets["x@1.container"][0].dropins, ["x@.container.d/10.conf", "x@1.container.d/20.conf"]);
     assert_eq!(module.problems, []);
 }
 

@@ -89,7 +89,9 @@ fn wanted_running(given: Given<'_>, held: &BTreeSet<At>) -> BTreeSet<At> {
             let install = match &resource.body {
                 Body::Quadlet { .. } => resource.facts.wanted_at_boot,
                 Body::Unit { install, .. } => *install,
-                Body::PlainVolume | Body::File { .. } | Body::Directory { .. } | Body::Link { .. } | Body::Opaque => false,
+                Body::PlainVolume | Body::File { .. } | Body::Directory { .. } | Body::Link { .. } | Body::Opaque => {
+                    false
+                }
             };
             if install {
                 open.push((module.clone(), key.clone()));
@@ -143,8 +145,7 @@ impl One<'_> {
             Body::Directory { path, mode, owner } => {
                 if self.is_missing(path) {
                     decided.change(Change::Create, format!("{path} is not there"));
-                    decided.make =
-                        Some(Act::MakeDirectory { path: path.clone(), mode: *mode, owner: owner.clone() });
+                    decided.make = Some(Act::MakeDirectory { path: path.clone(), mode: *mode, owner: owner.clone() });
                 }
             }
             Body::Link { path, target } => {
@@ -221,7 +222,8 @@ impl One<'_> {
         if up || decided.run == Run::Restart || unit.contains("@.") {
             return;
         }
-        let oneshot_done = self.resource.facts.oneshot && state == "inactive" && self.entry.is_some_and(|e| e.ran && !e.intent);
+        let oneshot_done =
+            self.resource.facts.oneshot && state == "inactive" && self.entry.is_some_and(|e| e.ran && !e.intent);
         match at_boot {
             AtBoot::Rests => {
                 if decided.planned.change != Change::Unchanged && !self.is_triggered() {
@@ -231,7 +233,9 @@ impl One<'_> {
             }
             AtBoot::Runs if oneshot_done && decided.writes.is_empty() => {}
             AtBoot::Runs if state == "inactive" && self.entry.is_some_and(|entry| entry.ran && !entry.intent) => {
-                let sentence = format!("{unit} was stopped by the operator and stays stopped; start it with: systemctl start {unit}");
+                let sentence = format!(
+                    "{unit} was stopped by the operator and stays stopped; start it with: systemctl start {unit}"
+                );
                 decided.notes.push(self.note("stopped-by-operator", sentence));
             }
             AtBoot::Runs => {
@@ -245,7 +249,9 @@ impl One<'_> {
     fn unhealthy(&self) -> Option<Note> {
         let name = self.resource.object.as_deref().filter(|_| self.key.kind == Kind::Container)?;
         let container = self.given.observed.containers.get(name)?;
-        let sentence = format!("container {name} runs and is unhealthy; see: podman inspect {name} --format '{{{{.State.Health}}}}'");
+        let sentence = format!(
+            "container {name} runs and is unhealthy; see: podman inspect {name} --format '{{{{.State.Health}}}}'"
+        );
         (container.health.as_deref() == Some("unhealthy")).then(|| self.note("unhealthy", sentence))
     }
 
@@ -262,7 +268,8 @@ impl One<'_> {
         match (&self.resource.body, self.key.kind) {
             (Body::Quadlet { hash, .. }, Kind::Container) => {
                 let name = self.resource.object.as_deref().unwrap_or_default();
-                let asset = decided.writes.iter().any(|(file, _)| matches!(file.content, crate::step::FileContent::Bytes(_)));
+                let asset =
+                    decided.writes.iter().any(|(file, _)| matches!(file.content, crate::step::FileContent::Bytes(_)));
                 let repinned = decided.image.is_some() && self.entry.is_some_and(|entry| entry.pin.is_some());
                 let label = self.given.observed.containers.get(name).and_then(|c| c.labels.get(HASH_LABEL));
                 asset || repinned || label.is_some_and(|label| label != hash)

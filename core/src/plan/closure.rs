@@ -17,7 +17,14 @@ pub(super) fn close(given: Given<'_>, own: &BTreeMap<At, Vec<OwnReason>>) -> Vec
         .iter()
         .map(|(at, cause)| {
             let why = own.get(cause).and_then(|reasons| reasons.first()).map_or(Reason::NeedsHeld, |own| own.reason);
-            hold(given, at, own.get(at), (cause, why), &needed(given, at).into_iter().filter(|needed| causes.contains_key(needed)).collect(), takeable.contains(at))
+            hold(
+                given,
+                at,
+                own.get(at),
+                (cause, why),
+                &needed(given, at).into_iter().filter(|needed| causes.contains_key(needed)).collect(),
+                takeable.contains(at),
+            )
         })
         .collect()
 }
@@ -115,17 +122,20 @@ fn hold(
 /// "it would mount /var/lib/x, found on this host", or "it needs network/int, which is held".
 fn needs_clause(given: Given<'_>, at: &At, cause: &At, why: Reason) -> String {
     let resource = given.desired.modules.get(&at.0).and_then(|desired| desired.resources.get(&at.1));
-    let cause_body = given.desired.modules.get(&cause.0).and_then(|desired| desired.resources.get(&cause.1)).map(|r| &r.body);
+    let cause_body =
+        given.desired.modules.get(&cause.0).and_then(|desired| desired.resources.get(&cause.1)).map(|r| &r.body);
     let direct = resource.is_some_and(|resource| {
         resource.needs.contains(&Need::Resource { module: cause.0.clone(), key: cause.1.clone() })
     });
     let state = if why == Reason::Found { "found on this host".to_owned() } else { format!("which is held ({why})") };
     let of_module = if at.0 == cause.0 { String::new() } else { format!(" of module {}", cause.0) };
     match (cause_body, direct, at.1.kind) {
-        (Some(Body::Directory { path, .. } | Body::File { path, .. } | Body::Link { path, .. }), true, kind) => match kind {
-            Kind::Directory | Kind::File | Kind::Link => format!("it lies below {path}{of_module}, {state}"),
-            _ => format!("it would mount {path}{of_module}, {state}"),
-        },
+        (Some(Body::Directory { path, .. } | Body::File { path, .. } | Body::Link { path, .. }), true, kind) => {
+            match kind {
+                Kind::Directory | Kind::File | Kind::Link => format!("it lies below {path}{of_module}, {state}"),
+                _ => format!("it would mount {path}{of_module}, {state}"),
+            }
+        }
         _ if direct => format!("it needs {}{of_module}, which is held", cause.1),
         _ => format!("what it needs goes back to {}{of_module}, which is held", cause.1),
     }

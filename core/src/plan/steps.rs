@@ -110,13 +110,17 @@ fn materials(
                     needs.push(*pin);
                 }
             }
-            steps.material(at, needs, Act::WriteFile {
-                path: file.path.clone(),
-                content,
-                mode: file.mode,
-                owner: file.owner.clone(),
-                replaces: replaces.clone(),
-            });
+            steps.material(
+                at,
+                needs,
+                Act::WriteFile {
+                    path: file.path.clone(),
+                    content,
+                    mode: file.mode,
+                    owner: file.owner.clone(),
+                    replaces: replaces.clone(),
+                },
+            );
         }
     }
 }
@@ -162,9 +166,7 @@ fn reload(order: &[At], changes: &BTreeMap<At, Decided>, steps: &mut Steps) -> O
 }
 
 /// Every unit that was written must be loaded from our file before it may start.
-fn checks(
-    given: Given<'_>, order: &[At], changes: &BTreeMap<At, Decided>, reload: Option<StepId>, steps: &mut Steps,
-) {
+fn checks(given: Given<'_>, order: &[At], changes: &BTreeMap<At, Decided>, reload: Option<StepId>, steps: &mut Steps) {
     for at in order {
         let Some(decided) = changes.get(at).filter(|decided| !decided.writes.is_empty()) else { continue };
         let resource = given.desired.modules.get(&at.0).and_then(|desired| desired.resources.get(&at.1));
@@ -190,7 +192,9 @@ fn checks(
         }
     }
     for at in order {
-        if let Some((unit, true)) = changes.get(at).and_then(|decided| Some((decided.planned.unit.clone()?, decided.enable))) {
+        if let Some((unit, true)) =
+            changes.get(at).and_then(|decided| Some((decided.planned.unit.clone()?, decided.enable)))
+        {
             let needs = steps.of(at);
             steps.push(at, needs, Act::Enable { unit });
         }

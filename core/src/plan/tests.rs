@@ -65,7 +65,9 @@ fn proxy() -> BTreeMap<ResourceKey, Resource> {
 
 fn desired(resources: BTreeMap<ResourceKey, Resource>) -> Desired {
     let name = Some(ModuleName::new(MODULE).unwrap());
-    Desired { modules: BTreeMap::from([(MODULE.to_owned(), DesiredModule { name, resources, ..DesiredModule::default() })]) }
+    Desired {
+        modules: BTreeMap::from([(MODULE.to_owned(), DesiredModule { name, resources, ..DesiredModule::default() })]),
+    }
 }
 
 fn facts(at: &str, state: PathState) -> (HostPath, PathFacts) {
@@ -127,7 +129,8 @@ fn what_a_take_would_not_end_is_not_waiting_on_take() {
 
 #[test]
 fn a_label_that_anybody_can_copy_is_not_ours() {
-    let mut container = Container { state: "running".to_owned(), image: "localhost/app:1".to_owned(), ..Container::default() };
+    let mut container =
+        Container { state: "running".to_owned(), image: "localhost/app:1".to_owned(), ..Container::default() };
     container.labels.insert("io.holdfast.module".to_owned(), MODULE.to_owned());
     let mut observed = Observed::default();
     observed.containers.insert("ca".to_owned(), container);
@@ -148,10 +151,15 @@ fn a_held_port_names_its_holder() {
         (PortOwner::Container { name: "oldproxy".to_owned() }, "container oldproxy, not made by holdfast", true),
         (PortOwner::Unit { unit: "nginx.service".to_owned() }, "unit nginx.service, not made by holdfast", true),
         (PortOwner::UserUnit { unit: "web.service".to_owned(), uid: 1000 }, "unit web.service of user 1000", false),
-        (PortOwner::Process { uid: 33, process: Some((7, "httpd".to_owned())) }, "process httpd (pid 7) of user 33", false),
+        (
+            PortOwner::Process { uid: 33, process: Some((7, "httpd".to_owned())) },
+            "process httpd (pid 7) of user 33",
+            false,
+        ),
     ] {
         let listeners = vec![Listener { claim: claim.clone(), owner }];
-        let plan = decide(&desired(resources.clone()), &Observed { listeners, ..Observed::default() }, &Ledger::default());
+        let plan =
+            decide(&desired(resources.clone()), &Observed { listeners, ..Observed::default() }, &Ledger::default());
         let ca = hold(&plan, "container/ca");
         let expected = format!("container/ca is held: port 0.0.0.0:443/tcp is held by {clause}");
         assert!(ca.sentence.starts_with(&expected), "{}", ca.sentence);

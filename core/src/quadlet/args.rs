@@ -44,8 +44,22 @@ pub(super) fn unseen(words: &[String]) -> Vec<&str> {
 fn takes_value(flag: &str) -> bool {
     matches!(
         flag,
-        "-v" | "-p" | "--volume" | "--mount" | "--tmpfs" | "--publish" | "--network" | "--net" | "--secret"
-            | "--env-file" | "--name" | "--volumes-from" | "--requires" | "--ipc" | "--pid" | "--userns" | "--uts"
+        "-v" | "-p"
+            | "--volume"
+            | "--mount"
+            | "--tmpfs"
+            | "--publish"
+            | "--network"
+            | "--net"
+            | "--secret"
+            | "--env-file"
+            | "--name"
+            | "--volumes-from"
+            | "--requires"
+            | "--ipc"
+            | "--pid"
+            | "--userns"
+            | "--uts"
             | "--health-cmd"
     )
 }

@@ -65,7 +65,8 @@ fn resolved(key: &str, value: &str, siblings: Siblings<'_>) -> String {
         "Network" => value.split(':').next().unwrap_or_default().to_owned(),
         "Image" | "Pod" => value.trim_end().trim_matches('"').to_owned(),
         "Mount" => {
-            let mut sources = relaxed_words(value).unwrap_or_default().into_iter().map(|word| mounts::mount(&word).source);
+            let mut sources =
+                relaxed_words(value).unwrap_or_default().into_iter().map(|word| mounts::mount(&word).source);
             sources.find(|source| Kind::of_quadlet(source).is_some()).unwrap_or_default()
         }
         _ => return value.to_owned(),

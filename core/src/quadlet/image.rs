@@ -35,13 +35,17 @@ pub(super) fn check(reference: &str) -> Result<(), String> {
             return Err(format!("\"{tag}\" is no tag"));
         }
     }
-    let domain = |part: &str| part.contains(['.', ':']) || part == "localhost" || part.contains(|c: char| c.is_ascii_uppercase());
+    let domain = |part: &str| {
+        part.contains(['.', ':']) || part == "localhost" || part.contains(|c: char| c.is_ascii_uppercase())
+    };
     let path = match path.split_once('/') {
         Some((first, rest)) if domain(first) => rest,
         _ => path,
     };
     match path.split('/').find(|part| !is_component(part)) {
-        Some(part) => Err(format!("\"{part}\" is no part of an image name: it is written in a-z, 0-9, and . _ - inside")),
+        Some(part) => {
+            Err(format!("\"{part}\" is no part of an image name: it is written in a-z, 0-9, and . _ - inside"))
+        }
         None => Ok(()),
     }
 }
@@ -73,7 +77,16 @@ mod tests {
         for reference in good {
             assert_eq!(check(&reference), Ok(()), "{reference}");
         }
-        for bad in ["localhost/app:1 # note", "localhost/App", "a:b c", "localhost/app:", "localhost/app@sha256:12", "a//b", "-a", "a:-1"] {
+        for bad in [
+            "localhost/app:1 # note",
+            "localhost/App",
+            "a:b c",
+            "localhost/app:",
+            "localhost/app@sha256:12",
+            "a//b",
+            "-a",
+            "a:-1",
+        ] {
             assert!(check(bad).is_err(), "{bad}");
         }
     }

@@ -56,7 +56,8 @@ impl<'a> Check<'a> {
         }
         if let Some(entry) = image {
             let refers = matches!(Kind::of_quadlet(entry.unquoted()), Some(Kind::Image | Kind::Build));
-            if let Err(clause) = image::check(entry.unquoted()).map_err(|clause| format!("{}: {clause}", written(entry)))
+            if let Err(clause) =
+                image::check(entry.unquoted()).map_err(|clause| format!("{}: {clause}", written(entry)))
                 && !refers
             {
                 self.error(entry, clause);
@@ -64,7 +65,8 @@ impl<'a> Check<'a> {
         }
         let takes_updates = matches!(kind, Kind::Container | Kind::Kube);
         for entry in self.unit.all(self.section, "AutoUpdate").into_iter().filter(|_| takes_updates) {
-            let message = format!("{} makes podman-auto-update.timer a second updater of this container", written(entry));
+            let message =
+                format!("{} makes podman-auto-update.timer a second updater of this container", written(entry));
             self.warning(entry, message);
         }
         for entry in self.unit.all(self.section, "Pull") {
@@ -93,7 +95,10 @@ impl<'a> Check<'a> {
                         claimed.iter().find(|(other, _)| claim.meets(other)).map(|(_, line)| (claim.port, *line))
                     });
                     if let Some((port, line)) = twice {
-                        self.error(entry, format!("{}: host port {port} is published on line {line}, too", written(entry)));
+                        self.error(
+                            entry,
+                            format!("{}: host port {port} is published on line {line}, too", written(entry)),
+                        );
                     }
                     claimed.extend(claims.into_iter().map(|claim| (claim, entry.line)));
                 }
@@ -122,7 +127,8 @@ impl<'a> Check<'a> {
         } else if source.starts_with('.') && leads_out(source) {
             self.error(entry, format!("{}: {source} leads out of the module", written(entry)));
         } else if source.starts_with('.') && !mount.read_only {
-            let message = format!("{}: a relative path that may be written to would be written below /etc", written(entry));
+            let message =
+                format!("{}: a relative path that may be written to would be written below /etc", written(entry));
             self.found.push(
                 Problem::error("", Some(entry.line), message)
                     .hint(format!("mount {source} read-only, or name an absolute path")),
@@ -147,7 +153,8 @@ impl<'a> Check<'a> {
                 let value = written(entry);
                 match path.as_str() {
                     path if path.starts_with("-/") || path.starts_with("-%") || path.starts_with("-$") => {
-                        let message = format!("{value}: Podman takes the - for a part of the path, and the file is never found");
+                        let message =
+                            format!("{value}: Podman takes the - for a part of the path, and the file is never found");
                         let hint = "set it in [Service], where - means optional, or ship an empty file";
                         self.found.push(Problem::error("", Some(entry.line), message).hint(hint));
                     }
@@ -163,7 +170,10 @@ impl<'a> Check<'a> {
                 if !is_url(path) && leads_out(path) {
                     self.error(entry, format!("{} leads out of the module", written(entry)));
                 } else if key == "Yaml" && path.starts_with('/') {
-                    let message = format!("{} is not a file of the module: what it mounts and publishes is not seen", written(entry));
+                    let message = format!(
+                        "{} is not a file of the module: what it mounts and publishes is not seen",
+                        written(entry)
+                    );
                     self.warning(entry, message);
                 }
             }
@@ -238,7 +248,8 @@ impl<'a> Check<'a> {
         let read_only = self.unit.boolean(self.section, "ReadOnly") == Some(true);
         let oneshot = self.unit.last("Service", "Type") == Some("oneshot");
         if let Some(entry) = self.unit.last_entry(self.section, "Image").filter(|_| !keeps && !read_only && !oneshot) {
-            let message = "nothing is mounted: data below a VOLUME of the image, which is not seen here, is gone at each restart";
+            let message =
+                "nothing is mounted: data below a VOLUME of the image, which is not seen here, is gone at each restart";
             self.warning(entry, message);
         }
     }
@@ -308,7 +319,9 @@ impl<'a> Check<'a> {
             Some(entry) if kind == Kind::Kube && entry.unquoted() == "manual" => {
                 self.error(entry, "RemapUsers=manual is not for .kube files");
             }
-            Some(entry) if entry.key != "RemapUsers" => self.error(entry, format!("{}= is set without RemapUsers=", entry.key)),
+            Some(entry) if entry.key != "RemapUsers" => {
+                self.error(entry, format!("{}= is set without RemapUsers=", entry.key))
+            }
             _ => {}
         }
     }

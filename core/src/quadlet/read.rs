@@ -5,7 +5,8 @@ use crate::name::HostPath;
 use crate::quadlet::args::{self, Argument};
 use crate::quadlet::mounts::{self, Written};
 use crate::quadlet::{
-    Finding, Mount, MountType, QuadletFacts, canonical, default_unit_name, object_name, ports, section, signs, unit_name,
+    Finding, Mount, MountType, QuadletFacts, canonical, default_unit_name, object_name, ports, section, signs,
+    unit_name,
 };
 use crate::resource::Kind;
 use crate::unitfile::{Entry, UnitFile, relaxed_words};
@@ -19,18 +20,12 @@ pub(super) type Siblings<'a> = &'a dyn Fn(&str) -> Option<UnitFile>;
 /// and `siblings` gives other Quadlet files, so that a reference is known by the name that its own file gives it.
 #[must_use]
 pub fn read(
-    kind: Kind,
-    file_name: &str,
-    dir: &HostPath,
-    unit: &UnitFile,
-    host: &HostFacts,
-    env: &EnvFiles,
+    kind: Kind, file_name: &str, dir: &HostPath, unit: &UnitFile, host: &HostFacts, env: &EnvFiles,
     siblings: Siblings<'_>,
 ) -> QuadletFacts {
     let name = unit_name(kind, file_name, unit);
     let expander = Expander::new(host, &name, read_environment(unit, env, host, &name));
-    let mut reader =
-        Reader { section: section(kind), dir, unit, expander, siblings, facts: QuadletFacts::default() };
+    let mut reader = Reader { section: section(kind), dir, unit, expander, siblings, facts: QuadletFacts::default() };
     reader.dependencies();
     reader.name(kind, file_name);
     match kind {
@@ -386,7 +381,8 @@ impl<'a> Reader<'a> {
     }
 
     fn second_updater(&self) -> Option<String> {
-        let pull = self.last("Pull").filter(|pull| matches!(*pull, "newer" | "always")).map(|pull| format!("Pull={pull}"));
+        let pull =
+            self.last("Pull").filter(|pull| matches!(*pull, "newer" | "always")).map(|pull| format!("Pull={pull}"));
         let update = self.last("AutoUpdate").map(|update| format!("AutoUpdate={update}"));
         let found: Vec<String> = update.into_iter().chain(pull).collect();
         (!found.is_empty()).then(|| found.join(", "))
@@ -433,7 +429,9 @@ impl<'a> Reader<'a> {
     fn words(&self, key: &str) -> Vec<(&'a Entry, String)> {
         let entries = self.unit.all(self.section, key).into_iter();
         entries
-            .flat_map(|entry| relaxed_words(&entry.value).unwrap_or_default().into_iter().map(move |word| (entry, word)))
+            .flat_map(|entry| {
+                relaxed_words(&entry.value).unwrap_or_default().into_iter().map(move |word| (entry, word))
+            })
             .collect()
     }
 

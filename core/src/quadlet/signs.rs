@@ -52,8 +52,7 @@ fn keeps_id(entry: &Entry) -> bool {
 
 /// `default.target` alone. Together with `multi-user.target` it is no sign: Podman's own manual writes both.
 fn only_default_target(unit: &UnitFile) -> Option<Finding> {
-    let entries: Vec<&Entry> =
-        ["WantedBy", "RequiredBy"].iter().flat_map(|key| unit.all("Install", key)).collect();
+    let entries: Vec<&Entry> = ["WantedBy", "RequiredBy"].iter().flat_map(|key| unit.all("Install", key)).collect();
     let alone = entries
         .iter()
         .flat_map(|entry| relaxed_words(&entry.value).unwrap_or_default())

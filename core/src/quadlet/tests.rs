@@ -121,7 +121,12 @@ fn variables_come_from_the_service_and_what_is_unset_is_open() {
     let facts = files.read("app.container");
     assert_eq!(
         open(&facts),
-        [("ContainerName=", "${APP_VERSION}"), ("Image=", "${APP_VERSION}"), ("Volume=", "${DATA}"), ("PublishPort=", "${PORT}")]
+        [
+            ("ContainerName=", "${APP_VERSION}"),
+            ("Image=", "${APP_VERSION}"),
+            ("Volume=", "${DATA}"),
+            ("PublishPort=", "${PORT}")
+        ]
     );
     assert_eq!(mounts(&facts), [(MountType::Other, "${DATA}", "/data", false)], "never as no mount");
     assert!(facts.ports.is_empty());
@@ -149,15 +154,24 @@ fn a_pod_and_its_members() {
             "[Pod]\nPodName=site\nServiceName=site\nPublishPort=127.0.0.1:18081:8080\nVolume=/srv/site:/shared:z\n\
              Network=site.network\n[Install]\nWantedBy=multi-user.target\n",
         ),
-        ("site-db.container", "[Container]\nImage=localhost/app:1\nPod=site.pod\nVolume=site-db:/data\nStartWithPod=false\n"),
+        (
+            "site-db.container",
+            "[Container]\nImage=localhost/app:1\nPod=site.pod\nVolume=site-db:/data\nStartWithPod=false\n",
+        ),
     ]);
     let pod = files.read("site.pod");
     assert_eq!(pod.podman_name.as_deref(), Some("site"));
     assert_eq!(claims(&pod), ["127.0.0.1:18081/tcp"]);
-    assert_eq!((pod.files.as_slice(), pod.requires.as_slice()), (["site.network".to_owned()].as_slice(), ["site-network.service".to_owned()].as_slice()));
+    assert_eq!(
+        (pod.files.as_slice(), pod.requires.as_slice()),
+        (["site.network".to_owned()].as_slice(), ["site-network.service".to_owned()].as_slice())
+    );
     assert!(pod.wanted_at_boot && pod.networks.is_empty());
     let member = files.read("site-db.container");
-    assert_eq!((member.files.as_slice(), member.requires.as_slice()), (["site.pod".to_owned()].as_slice(), ["site.service".to_owned()].as_slice()));
+    assert_eq!(
+        (member.files.as_slice(), member.requires.as_slice()),
+        (["site.pod".to_owned()].as_slice(), ["site.service".to_owned()].as_slice())
+    );
     assert_eq!(mounts(&member), [(MountType::Volume, "site-db", "/data", false)]);
     assert_eq!(member.podman_name.as_deref(), Some("systemd-site-db"));
     assert!(!member.wanted_at_boot);
@@ -167,26 +181,45 @@ fn a_pod_and_its_members() {
 fn networks_by_name_file_and_container() {
     let files = tree(&[
         ("feed.network", "[Network]\n"),
-        ("hub.container", "[Container]\nImage=localhost/a:1\nContainerName=hub\nNetwork=feed\nPublishPort=[::]:18084:8080\n"),
+        (
+            "hub.container",
+            "[Container]\nImage=localhost/a:1\nContainerName=hub\nNetwork=feed\nPublishPort=[::]:18084:8080\n",
+        ),
         ("side.container", "[Container]\nImage=localhost/a:1\nNetwork=container:hub\nPublishPort=1:1\n"),
         ("side2.container", "[Container]\nImage=localhost/a:1\nNetwork=hub.container\n"),
         ("opt.container", "[Container]\nImage=localhost/a:1\nNetwork=feed.network:mtu=1400\nNetwork=lan:alias=x\n"),
         ("host.container", "[Container]\nImage=localhost/a:1\nNetwork=host\nPublishPort=80:80\n"),
-        ("modes.container", "[Container]\nImage=localhost/a:1\nNetwork=none\nNetwork=pasta:-t,80\nNetwork=a,b\nPodmanArgs=--network c --ipc container:d\n"),
+        (
+            "modes.container",
+            "[Container]\nImage=localhost/a:1\nNetwork=none\nNetwork=pasta:-t,80\nNetwork=a,b\nPodmanArgs=--network c --ipc container:d\n",
+        ),
     ]);
     let hub = files.read("hub.container");
-    assert_eq!((hub.networks.as_slice(), hub.files.len()), (["feed".to_owned()].as_slice(), 0), "nothing ties it to feed.network");
+    assert_eq!(
+        (hub.networks.as_slice(), hub.files.len()),
+        (["feed".to_owned()].as_slice(), 0),
+        "nothing ties it to feed.network"
+    );
     assert_eq!(claims(&hub), ["[::]:18084/tcp"]);
     let side = files.read("side.container");
     assert_eq!((side.containers.as_slice(), side.ports.len()), (["hub".to_owned()].as_slice(), 0));
     let side2 = files.read("side2.container");
-    assert_eq!((side2.files.as_slice(), side2.requires.as_slice()), (["hub.container".to_owned()].as_slice(), ["hub.service".to_owned()].as_slice()));
+    assert_eq!(
+        (side2.files.as_slice(), side2.requires.as_slice()),
+        (["hub.container".to_owned()].as_slice(), ["hub.service".to_owned()].as_slice())
+    );
     let opt = files.read("opt.container");
-    assert_eq!((opt.files.as_slice(), opt.networks.as_slice()), (["feed.network".to_owned()].as_slice(), ["lan".to_owned()].as_slice()));
+    assert_eq!(
+        (opt.files.as_slice(), opt.networks.as_slice()),
+        (["feed.network".to_owned()].as_slice(), ["lan".to_owned()].as_slice())
+    );
     let host = files.read("host.container");
     assert!(host.networks.is_empty() && host.ports.is_empty() && host.published.len() == 1);
     let modes = files.read("modes.container");
-    assert_eq!((modes.networks, modes.containers), (vec!["a".to_owned(), "b".to_owned(), "c".to_owned()], vec!["d".to_owned()]));
+    assert_eq!(
+        (modes.networks, modes.containers),
+        (vec!["a".to_owned(), "b".to_owned(), "c".to_owned()], vec!["d".to_owned()])
+    );
 }
 
 #[test]
@@ -204,7 +237,8 @@ fn secrets_and_environment_files() {
 
 #[test]
 fn signs_of_a_users_own_manager() {
-    let signs = |text: &'static str| -> Vec<String> { one(text).user_signs.into_iter().map(|sign| sign.what).collect() };
+    let signs =
+        |text: &'static str| -> Vec<String> { one(text).user_signs.into_iter().map(|sign| sign.what).collect() };
     let rootless = "[Container]\nImage=localhost/app:1\nUserNS=keep-id:uid=1000\nVolume=%h/x:/data\nVolume=%t/podman.sock:/s\n\
                     Environment=PUID=%U\n[Service]\nExecStartPre=mkdir -p %h/x\n[Install]\nWantedBy=default.target\n";
     assert_eq!(signs(rootless), ["keep-id", "%h", "%t", "%U", "%h", "default.target"]);
@@ -276,7 +310,10 @@ fn names_of_templates_and_other_kinds() {
     assert_eq!(files.read("data.volume").image.as_deref(), Some("localhost/data:1"));
     assert_eq!(mounts(&files.read("bind.volume")), [(MountType::Bind, "/srv/bind", "/", false)]);
     let kube = files.read("job.kube");
-    assert_eq!((kube.assets.as_slice(), claims(&kube)), (["job.yaml".to_owned(), "a.yaml".to_owned()].as_slice(), vec!["0.0.0.0:80/tcp".to_owned()]));
+    assert_eq!(
+        (kube.assets.as_slice(), claims(&kube)),
+        (["job.yaml".to_owned(), "a.yaml".to_owned()].as_slice(), vec!["0.0.0.0:80/tcp".to_owned()])
+    );
     assert_eq!(files.read("own.build").assets, ["Containerfile", "."]);
     assert_eq!(mounts(&files.read("root.container")), [(MountType::Bind, "/var/lib/root", "/", true)]);
     let from = files.read("from.container");

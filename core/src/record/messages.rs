@@ -34,7 +34,13 @@ macro_rules! messages {
 
 /// The fields that every entry has.
 pub const COMMON: [&str; 8] = [
-    "MESSAGE", "MESSAGE_ID", "PRIORITY", "SYSLOG_IDENTIFIER", "HOLDFAST_SCHEMA", "HOLDFAST_REPORT_ID", "HOLDFAST_SEQ",
+    "MESSAGE",
+    "MESSAGE_ID",
+    "PRIORITY",
+    "SYSLOG_IDENTIFIER",
+    "HOLDFAST_SCHEMA",
+    "HOLDFAST_REPORT_ID",
+    "HOLDFAST_SEQ",
     "HOLDFAST_ACTION",
 ];
 

@@ -34,8 +34,23 @@ impl Dice {
     /// Words as files and errors have them: empty, foreign, hostile, long.
     fn text(&mut self) -> String {
         let parts = [
-            "", "web", " ", "/srv/shop", "äöü", "日本", "\n", "\t", "\u{1b}[2J", "\u{202e}gpj", "=", "\\x2d", "\"", "\0",
-            "container/web is held", "\u{85}", "x".repeat(300).as_str(),
+            "",
+            "web",
+            " ",
+            "/srv/shop",
+            "äöü",
+            "日本",
+            "\n",
+            "\t",
+            "\u{1b}[2J",
+            "\u{202e}gpj",
+            "=",
+            "\\x2d",
+            "\"",
+            "\0",
+            "container/web is held",
+            "\u{85}",
+            "x".repeat(300).as_str(),
         ]
         .map(str::to_owned);
         (0..self.roll(5)).map(|_| self.pick(&parts)).collect()
@@ -204,9 +219,17 @@ fn entries_that_are_damaged_or_too_many_are_noticed() {
     for (index, entry) in entries.iter().enumerate() {
         let message = Message::of_id(&entry["MESSAGE_ID"][0]).unwrap();
         // What a report is not rebuilt from: for people, and for other programs.
-        let for_people =
-            ["PRIORITY", "MESSAGE", "SYSLOG_IDENTIFIER", "HOLDFAST_KIND", "HELD_MODULE", "HOLDFAST_CALLER_UID",
-             "HOLDFAST_COMMAND_LINE", "HOLDFAST_POLKIT_ACTION", "HOLDFAST_ANSWER"];
+        let for_people = [
+            "PRIORITY",
+            "MESSAGE",
+            "SYSLOG_IDENTIFIER",
+            "HOLDFAST_KIND",
+            "HELD_MODULE",
+            "HOLDFAST_CALLER_UID",
+            "HOLDFAST_COMMAND_LINE",
+            "HOLDFAST_POLKIT_ACTION",
+            "HOLDFAST_ANSWER",
+        ];
         for field in COMMON.iter().chain(message.always()).filter(|field| !for_people.contains(field)) {
             let mut damaged = entries.clone();
             damaged[index].remove(*field);
@@ -377,10 +400,8 @@ fn what_was_cut_off_or_refused_says_so() {
     assert!(matches!(&rebuilt.state, RebuiltState::Ended(text) if text.ends_with("cut off: the agent was killed")));
     assert_eq!(rebuilt.report.unwrap().resources, report.resources);
 
-    let all = [
-        started(run(&report), &caller(), &[]),
-        refused(run(&report), 1, "the host cannot be looked at", None, None),
-    ];
+    let all =
+        [started(run(&report), &caller(), &[]), refused(run(&report), 1, "the host cannot be looked at", None, None)];
     let rebuilt = rebuild(&fields(&all));
     assert!(rebuilt.warning().unwrap().ends_with("is refused: the host cannot be looked at"));
 }
@@ -393,9 +414,8 @@ fn reports_are_listed_newest_first_as_the_journal_gives_them() {
     let mut cut_off = started(Run { report: "c", action: "apply" }, &caller(), &[]).to_fields();
     cut_off.insert("__REALTIME_TIMESTAMP".to_owned(), vec!["77".to_owned()]);
     entries.push(cut_off);
-    let listed = |fields: &Fields| {
-        [Message::Started.id(), Message::Finished.id()].contains(&fields["MESSAGE_ID"][0].as_str())
-    };
+    let listed =
+        |fields: &Fields| [Message::Started.id(), Message::Finished.id()].contains(&fields["MESSAGE_ID"][0].as_str());
     entries.retain(listed);
     entries.reverse();
     let list = summaries(&entries);

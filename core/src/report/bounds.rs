@@ -40,18 +40,8 @@ impl Report {
     /// The same report with over-long strings cut. A report that was assembled goes through here once.
     #[must_use]
     pub fn bounded(self) -> Self {
-        let Self {
-            report,
-            action,
-            result,
-            counts,
-            started_usec,
-            duration_usec,
-            resources,
-            notes,
-            newly_held,
-            ended,
-        } = self;
+        let Self { report, action, result, counts, started_usec, duration_usec, resources, notes, newly_held, ended } =
+            self;
         Self {
             report,
             action: cut(&action, NAME),

@@ -10,18 +10,8 @@ impl Report {
     /// unchanged, each with the same keys (null where they do not apply), and further ones by outcome.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let Self {
-            report,
-            action,
-            result,
-            counts,
-            started_usec,
-            duration_usec,
-            resources,
-            notes,
-            newly_held,
-            ended,
-        } = self;
+        let Self { report, action, result, counts, started_usec, duration_usec, resources, notes, newly_held, ended } =
+            self;
         let Counts { total, applied, changed, unchanged, held, failed, not_attempted, removed } = counts;
         json!({
             "schema": 1,

@@ -73,10 +73,9 @@ fn the_sentence_counts_what_was_asked() {
     let line = "applied 330 of 346 resource(s) (12 changed), 16 held for untaken modules (route-proxy: 13, photos: 3)";
     assert_eq!(outage.sentence(), line);
 
-    for (module, resource, reason) in [
-        ("forge", "container/forge", Reason::Downgrade),
-        ("mail", "container/mail", Reason::MissingSecret),
-    ] {
+    for (module, resource, reason) in
+        [("forge", "container/forge", Reason::Downgrade), ("mail", "container/mail", Reason::MissingSecret)]
+    {
         let sentence = format!("{resource} is held: …");
         let mut hold = held(reason, (module, resource), &sentence, false);
         hold.known = false;

@@ -12,8 +12,7 @@ use crate::resource::ResourceKey;
 const WIDTH: usize = 96;
 
 /// The verbs of the command that a hint may name.
-pub const VERBS: [&str; 9] =
-    ["status", "holds", "plan", "apply", "report", "lint", "is-applied", "hold", "unhold"];
+pub const VERBS: [&str; 9] = ["status", "holds", "plan", "apply", "report", "lint", "is-applied", "hold", "unhold"];
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

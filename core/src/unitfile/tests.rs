@@ -69,7 +69,10 @@ fn one_value_is_trimmed_and_unquoted() -> Result<(), super::UnitFileError> {
     let file = UnitFile::parse("[C]\nA=\"x y\"\nB=1\nB=\nD=Yes\nE=maybe\n")?;
     assert_eq!(file.last("C", "A"), Some("x y"));
     assert_eq!(file.last("C", "B"), None);
-    assert_eq!((file.boolean("C", "D"), file.boolean("C", "E"), file.boolean("C", "F")), (Some(true), Some(false), None));
+    assert_eq!(
+        (file.boolean("C", "D"), file.boolean("C", "E"), file.boolean("C", "F")),
+        (Some(true), Some(false), None)
+    );
     Ok(())
 }
 
@@ -87,7 +90,10 @@ fn words_follow_systemd() {
         (r#"type=bind,\"dst=/a,1\""#, &["type=bind,\"dst=/a,1\""]),
     ];
     for (value, words) in good {
-        assert_eq!(split_words(value).as_deref(), Ok(words.iter().map(ToString::to_string).collect::<Vec<_>>().as_slice()));
+        assert_eq!(
+            split_words(value).as_deref(),
+            Ok(words.iter().map(ToString::to_string).collect::<Vec<_>>().as_slice())
+        );
     }
     assert_eq!(split_words("\"a"), Err(WordsError::OpenQuote));
     assert_eq!(split_words("a\\"), Err(WordsError::OpenEscape));

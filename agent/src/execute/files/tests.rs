@@ -117,7 +117,8 @@ fn owners_go_by_name_and_number() {
         return eprintln!("not tested: another owner needs root");
     }
     let tree = Tree::new();
-    super::write_file(&tree.path("f"), b"x", Attributes { mode: 0o640, owner: ("12", "daemon") }, Before::Nothing).unwrap();
+    super::write_file(&tree.path("f"), b"x", Attributes { mode: 0o640, owner: ("12", "daemon") }, Before::Nothing)
+        .unwrap();
     let stat = fs::metadata(at(&tree.path("f"))).unwrap();
     assert_eq!((stat.uid(), stat.gid(), stat.mode() & 0o7777), (12, 1, 0o640));
 }

@@ -60,7 +60,11 @@ fn things_are_told_apart() {
     place.dir("empty", 0o2750).dir("full", 0o755).file("full/x").file("file");
     let socket = std::os::unix::net::UnixListener::bind(place.at("socket").as_str()).unwrap();
     rustix::fs::mknodat(
-        rustix::fs::CWD, place.at("fifo").as_str(), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0,
+        rustix::fs::CWD,
+        place.at("fifo").as_str(),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
     )
     .unwrap();
     let directory = |name: &str| match place.facts(name).state {
@@ -210,9 +214,7 @@ fn many_paths_cost_few_files() {
     let facts = look(&wanted, &Mounts::default());
     assert!(open() <= before + 20);
     assert_eq!(facts.len(), 500);
-    let good = |facts: &PathFacts| {
-        matches!(&facts.state, PathState::File { sha256: Some(sha256), .. } if sha256.starts_with(CONTENT_SHA256))
-    };
+    let good = |facts: &PathFacts| matches!(&facts.state, PathState::File { sha256: Some(sha256), .. } if sha256.starts_with(CONTENT_SHA256));
     assert!(facts.values().all(good));
     assert!(Path::new("/proc/self/fd").exists());
 }

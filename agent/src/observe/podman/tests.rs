@@ -30,9 +30,17 @@ fn a_list_is_read() {
             {"Id":"ee55","Names":["paused"],"State":"paused","Status":"Up 3 hours","Ports":[{"host_ip":"","host_port":65535,"range":9,"protocol":"tcp"}]}]"#,
     );
     let web = &seen["web"];
-    assert_eq!(claims(web), [
-        "0.0.0.0:8080/tcp", "0.0.0.0:8081/tcp", "0.0.0.0:8082/tcp", "[::]:53/udp", "127.0.0.1:9/tcp", "127.0.0.1:9/udp",
-    ]);
+    assert_eq!(
+        claims(web),
+        [
+            "0.0.0.0:8080/tcp",
+            "0.0.0.0:8081/tcp",
+            "0.0.0.0:8082/tcp",
+            "[::]:53/udp",
+            "127.0.0.1:9/tcp",
+            "127.0.0.1:9/udp",
+        ]
+    );
     assert_eq!((web.id.as_str(), web.image_id.as_str(), web.restarts), ("aa11", "beef", 3));
     assert_eq!((web.health.as_deref(), web.unit.as_deref()), (Some("healthy"), Some("web.service")));
     assert_eq!((web.auto_remove, web.infra, web.pod.as_deref(), web.started_at), (true, false, None, 1_700_000_001));
@@ -58,7 +66,11 @@ fn a_foreign_label_is_not_believed_while_the_container_runs() {
 #[tokio::test]
 async fn a_missing_socket_is_named() {
     let engine = Engine::new(Path::new("/nowhere/podman.sock"));
-    for error in [engine.containers().await.unwrap_err(), engine.volumes().await.unwrap_err(), engine.image("x").await.unwrap_err()] {
+    for error in [
+        engine.containers().await.unwrap_err(),
+        engine.volumes().await.unwrap_err(),
+        engine.image("x").await.unwrap_err(),
+    ] {
         assert_eq!(error.to_string(), "Podman's API socket /nowhere/podman.sock does not answer");
         assert!(std::error::Error::source(&error).is_some());
     }
@@ -80,18 +92,27 @@ fn serve(socket: &Path, answer: &'static str) {
 async fn answers_are_told_from_silence() {
     let folder = tempfile::tempdir().unwrap();
     let good = folder.path().join("good");
-    serve(&good, "HTTP/1.1 200 OK\r\nLibpod-API-Version: 5.4.2\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n[{\"Id\":\"1\",\"Names\":[\"a\"]}]\n");
+    serve(
+        &good,
+        "HTTP/1.1 200 OK\r\nLibpod-API-Version: 5.4.2\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n[{\"Id\":\"1\",\"Names\":[\"a\"]}]\n",
+    );
     let listed = Engine::new(&good).containers().await.unwrap();
     assert_eq!((listed.podman_version.as_str(), listed.containers.len()), ("5.4.2", 1));
 
     let gone = folder.path().join("gone");
-    serve(&gone, "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 46\r\n\r\n{\"cause\":\"c\",\"message\":\"no\",\"response\":404   }");
+    serve(
+        &gone,
+        "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 46\r\n\r\n{\"cause\":\"c\",\"message\":\"no\",\"response\":404   }",
+    );
     let engine = Engine::new(&gone);
     assert_eq!(engine.image("localhost/x:1").await.unwrap(), None);
     assert!(matches!(engine.containers().await, Err(ObserveError::Answer { .. })));
 
     let broken = folder.path().join("broken");
-    serve(&broken, "HTTP/1.1 500 Oh\r\nContent-Type: application/json\r\nContent-Length: 46\r\n\r\n{\"cause\":\"c\",\"message\":\"no\",\"response\":500   }");
+    serve(
+        &broken,
+        "HTTP/1.1 500 Oh\r\nContent-Type: application/json\r\nContent-Length: 46\r\n\r\n{\"cause\":\"c\",\"message\":\"no\",\"response\":500   }",
+    );
     let engine = Engine::new(&broken);
     assert!(matches!(engine.image("localhost/x:1").await, Err(ObserveError::Answer { .. })));
     assert!(matches!(engine.pods().await, Err(ObserveError::Answer { .. })));

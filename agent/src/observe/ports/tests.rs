@@ -84,7 +84,8 @@ fn ids_in_cgroups() {
 #[test]
 fn owners_are_named_in_order() {
     let claim = |port: u16| PortClaim { span: Span::AnyV4, port, protocol: Protocol::Tcp };
-    let socket = |port: u16, cgroup: u64| Socket { claim: claim(port), uid: 7, inode: u32::from(port), cgroup: Some(cgroup) };
+    let socket =
+        |port: u16, cgroup: u64| Socket { claim: claim(port), uid: 7, inode: u32::from(port), cgroup: Some(cgroup) };
     let sockets = Sockets {
         sockets: vec![socket(80, 1), socket(81, 2), socket(82, 3), socket(83, 4), socket(84, 5), socket(80, 1)],
         cgroups: BTreeMap::from([
@@ -100,11 +101,14 @@ fn owners_are_named_in_order() {
         ("host".to_owned(), Container { id: ID.to_owned(), ..Container::default() }),
     ]);
     let seen: Vec<_> = sockets.listeners(&containers).into_iter().map(|l| (l.claim.port, l.owner)).collect();
-    assert_eq!(seen, [
-        (80, PortOwner::Container { name: "web".to_owned() }),
-        (81, PortOwner::Container { name: "host".to_owned() }),
-        (82, PortOwner::Unit { unit: format!("docker-{}.scope", ID.replace('5', "6")) }),
-        (83, PortOwner::Process { uid: 7, process: Some((4711, "nc".to_owned())) }),
-        (84, PortOwner::Process { uid: 7, process: None }),
-    ]);
+    assert_eq!(
+        seen,
+        [
+            (80, PortOwner::Container { name: "web".to_owned() }),
+            (81, PortOwner::Container { name: "host".to_owned() }),
+            (82, PortOwner::Unit { unit: format!("docker-{}.scope", ID.replace('5', "6")) }),
+            (83, PortOwner::Process { uid: 7, process: Some((4711, "nc".to_owned())) }),
+            (84, PortOwner::Process { uid: 7, process: None }),
+        ]
+    );
 }

@@ -168,7 +168,9 @@ fn others_may_not_change_a_module() {
     assert_eq!(modules[0].unsafe_owner, [] as [&str; 0]);
     let said = modules[1].unsafe_owner.join("\n");
     assert_eq!(modules[1].unsafe_owner.len(), 3, "{said}");
-    for words in ["a.env belongs to uid 1000", "link.env belongs to uid 1001", "mode 0775 (chmod go-w", "chown -h root:root"] {
+    for words in
+        ["a.env belongs to uid 1000", "link.env belongs to uid 1001", "mode 0775 (chmod go-w", "chown -h root:root"]
+    {
         assert!(said.contains(words), "{said}");
     }
     assert_eq!(read_one(&web, Ownership::Any).unwrap().unsafe_owner, [] as [&str; 0]);
