@@ -48,7 +48,7 @@ pub fn write(dir: &Path, n: usize) -> io::Result<Counts> {
 
 fn sizes(n: usize) -> Vec<usize> {
     let mut sizes = vec![PER_MODULE; n / PER_MODULE];
-    if n % PER_MODULE > 0 {
+    if !n.is_multiple_of(PER_MODULE) {
         sizes.push(n % PER_MODULE);
     }
     sizes
