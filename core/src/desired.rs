@@ -158,7 +158,7 @@ pub enum Body {
     Unit {
         /// Where it is installed, and its drop-ins: path to text.
         files: BTreeMap<HostPath, String>,
-        /// True when it has an [Install] section.
+        /// True when it has an `[Install]` section.
         install: bool,
     },
     /// A file.
