@@ -69,7 +69,7 @@ pub async fn look(settings: &Settings, modules: &[String]) -> Result<Look, Agent
     let ledger = open(settings)?.read().map_err(store_error)?;
     let scope = Scope::of(modules);
     check_assigned(settings, &scope, &ledger)?;
-    let sources = Sources::read(settings).await?;
+    let sources = Sources::read(settings, &ledger).await?;
     let eyes = Eyes::open(settings).await.map_err(observe_error)?;
     let (asked, observed) = sources.look(&eyes, &scope, &ledger).await?;
     let plan = asked.plan(&observed, &ledger);
@@ -84,18 +84,24 @@ pub async fn apply(
     settings: &Settings, modules: &[String], busy: Busy, caller: &Caller, progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Report, AgentError> {
     let store = open(settings)?;
-    let _lock = store.lock(busy).await?;
+    let mut lock = store.lock(busy).await?;
     let before = store.read().map_err(store_error)?;
     let scope = Scope::of(modules);
     check_assigned(settings, &scope, &before)?;
     let reporting = Reporting::start("apply", caller, modules).await?;
-    match run(settings, &scope, &store, &before, &reporting, progress).await {
+    if let Some(earlier) = &lock.cut_off {
+        reporting.tell_cut_off(earlier).await?;
+    }
+    lock.note(reporting.id(), "apply").map_err(store_error)?;
+    let result = match run(settings, &scope, &store, &before, &reporting, progress).await {
         Ok(report) => {
             reporting.finish(&report).await?;
             Ok(report)
         }
         Err(error) => Err(reporting.cut_off(error).await),
-    }
+    };
+    lock.clear().map_err(store_error)?;
+    result
 }
 
 /// Everything between the first and the last entry of the report.
@@ -104,7 +110,7 @@ async fn run(
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Report, AgentError> {
     let (clock, started_usec) = (Instant::now(), now_usec());
-    let sources = Sources::read(settings).await?;
+    let sources = Sources::read(settings, before).await?;
     let eyes = Eyes::open(settings).await.map_err(observe_error)?;
     let (asked, mut observed) = sources.look(&eyes, scope, before).await?;
     let mut plan = asked.plan(&observed, before);
@@ -228,13 +234,17 @@ struct Places {
 }
 
 impl Sources {
-    async fn read(settings: &Settings) -> Result<Self, AgentError> {
+    async fn read(settings: &Settings, ledger: &Ledger) -> Result<Self, AgentError> {
         let files = directory::read_all(&settings.modules_dir).map_err(observe_error)?;
         let modules: Vec<Module> = files.iter().map(module::read).collect();
         // What cannot be staged is unreadable, and keeps what is installed of it.
         let staged: Vec<Staged> = modules
             .iter()
-            .filter_map(|module| Some(Staged { module: module.name.clone(), files: desired::staged(module).ok()? }))
+            .filter_map(|module| {
+                let (name, files) = (module.name.clone(), desired::staged(module).ok()?);
+                let installed = installed(ledger, &name, &settings.quadlet_dir.join(&name));
+                Some(Staged { module: name, files, installed })
+            })
             .collect();
         let generated = generator::run(settings, &staged).await.map_err(observe_error)?;
         let host = observe::host_facts();
@@ -304,6 +314,14 @@ impl Asked {
             scope: &self.scope,
         })
     }
+}
+
+/// What the ledger has of a module in its folder of installed files, by the paths below it.
+fn installed(ledger: &Ledger, module: &str, folder: &Path) -> BTreeSet<String> {
+    let part = ModuleName::new(module).ok().and_then(|name| ledger.modules.get(&name));
+    let paths = part.into_iter().flat_map(|part| part.resources.values()).flat_map(|entry| entry.paths.keys());
+    let below = |path: &HostPath| Some(Path::new(path.as_str()).strip_prefix(folder).ok()?.to_str()?.to_owned());
+    paths.filter_map(below).collect()
 }
 
 /// A module that is named must be assigned, or in the ledger (its directory may have vanished).

@@ -10,7 +10,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -37,13 +37,16 @@ const ROOTS: [&str; 3] = ["/run/containers/systemd", "/etc/containers/systemd", 
 /// How long one run may take. It takes 60 ms for 200 units.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The wanted files of one module. They replace all that is installed for it.
+/// The wanted files of one module. They replace what we installed for it; what somebody else put into its folder stays,
+/// since the generator on the host reads it, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Staged {
     /// The module's name, which is its folder's.
     pub module: String,
     /// The files by their path below the module's folder: `web.container`, `conf/web.env`.
     pub files: BTreeMap<String, Vec<u8>>,
+    /// What the ledger has as ours in that folder, by the same paths.
+    pub installed: BTreeSet<String>,
 }
 
 /// What keeps the generator from answering. What it complains of is no error but in [`Generated::messages`].

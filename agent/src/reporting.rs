@@ -6,6 +6,7 @@ use holdfast_core::report::Report;
 
 use crate::error::{AgentError, chain};
 use crate::journal::{Journal, JournalError};
+use crate::store::CutOff;
 
 /// The polkit action of every verb that changes something at this stage; only root gets this far without polkit.
 const POLKIT_ACTION: &str = "io.holdfast.agent1.apply";
@@ -34,6 +35,16 @@ impl Reporting {
         journal.send(&records).await.map_err(not_durable)?;
         let entries = u32::try_from(records.len()).unwrap_or(u32::MAX);
         Ok(Self { journal, id, action, entries })
+    }
+
+    /// Says of an earlier run that it was cut off: it could not say so itself.
+    ///
+    /// # Errors
+    /// [`AgentError::ReportNotDurable`].
+    pub async fn tell_cut_off(&self, earlier: &CutOff) -> Result<(), AgentError> {
+        let run = Run { report: &earlier.report, action: &earlier.action };
+        let because = format!("its process ended before its report; report {} has what is so now", self.id);
+        self.journal.send(&[record::interrupted(run, self.entries, &because)]).await.map_err(not_durable)
     }
 
     /// The report's id: 32 hex digits.

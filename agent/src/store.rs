@@ -95,7 +95,51 @@ pub struct Store {
 /// While it lives, no other apply runs.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+    path: HostPath,
+    /// The run that noted its report and did not come to its end, if there is one.
+    pub cut_off: Option<CutOff>,
+}
+
+/// A run that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutOff {
+    /// Its report: 32 hex digits.
+    pub report: String,
+    /// apply, …
+    pub action: String,
+}
+
+impl Lock {
+    /// Notes whose report is being written, so that the next run can tell if this one is cut off.
+    ///
+    /// # Errors
+    /// [`StoreError::System`]
+    pub fn note(&mut self, report: &str, action: &str) -> Result<(), StoreError> {
+        self.cut_off = Some(CutOff { report: report.to_owned(), action: action.to_owned() });
+        self.write()
+    }
+
+    /// The run came to its end.
+    ///
+    /// # Errors
+    /// [`StoreError::System`]
+    pub fn clear(&mut self) -> Result<(), StoreError> {
+        self.cut_off = None;
+        self.write()
+    }
+
+    /// Who has the lock since when, and the report.
+    fn write(&mut self) -> Result<(), StoreError> {
+        let since = humantime::format_rfc3339_seconds(SystemTime::now());
+        let mut text = format!("{}\n{since}\n", std::process::id());
+        if let Some(CutOff { report, action }) = &self.cut_off {
+            text += &format!("{report}\n{action}\n");
+        }
+        let file = &mut self.file;
+        let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(text.as_bytes()));
+        written.map_err(|source| StoreError::System { act: "write", path: self.path.to_string(), source })
+    }
 }
 
 /// A module's part of the ledger, with the version that a file must have.
@@ -147,11 +191,14 @@ impl Store {
                 Err(errno) => return Err(system("lock")(errno).into()),
             }
         }
-        let since = humantime::format_rfc3339_seconds(SystemTime::now());
-        let text = format!("{}\n{since}\n", std::process::id());
-        let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(text.as_bytes()));
-        written.map_err(|source| StoreError::System { act: "write", path: path.to_string(), source })?;
-        Ok(Lock { _file: file })
+        let mut text = String::new();
+        let read = file.read_to_string(&mut text);
+        read.map_err(|source| StoreError::System { act: "read", path: path.to_string(), source })?;
+        let mut lines = text.lines().skip(2).map(str::to_owned);
+        let cut_off = lines.next().zip(lines.next()).map(|(report, action)| CutOff { report, action });
+        let mut lock = Lock { file, path, cut_off };
+        lock.write()?;
+        Ok(lock)
     }
 
     /// The ledger. Where there is none, it is gathered from the copies beside the modules' installed files.

@@ -184,6 +184,16 @@ impl fmt::Debug for Report {
     }
 }
 
+/// Fails unless two accounts, such as [`crate::foreign_snapshot`]'s, are the same, and shows only the lines that differ.
+#[track_caller]
+pub fn assert_same(before: &str, after: &str, what: &str) {
+    let only = |this: &str, other: &str, sign: &str| -> String {
+        let lines = this.lines().filter(|line| !other.lines().any(|other| other == *line));
+        lines.map(|line| format!("{sign} {line}\n")).collect()
+    };
+    assert!(before == after, "{what}\n{}{}", only(before, after, "-"), only(after, before, "+"));
+}
+
 /// The entries with a reason.
 fn holds(list: &Value) -> Vec<String> {
     let mut lines = lines(list, "reason");

@@ -25,7 +25,7 @@
 mod holdfast;
 pub mod workload;
 
-pub use holdfast::{INSTALLED, MODULES, Report};
+pub use holdfast::{INSTALLED, MODULES, Report, assert_same};
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -26,7 +26,7 @@ const HELD: [(&str, &str, &str, &str); 32] = [
     ("newer", "container/front", "unreadable", "container"),
     ("newer", "image/base", "unreadable", "Retry"),
     ("newer", "network/inner", "unreadable", "NetworkDeleteOnStop"),
-    ("person", "container/person", "user-module", "user"),
+    ("person", "container/person", "missing-path", "/root/.config/person/data"),
     ("shelf", "container/lower", "needs-held", "/srv/shelf"),
     ("shelf", "container/upper", "needs-held", "/srv/shelf"),
     ("shelf", "directory//srv/shelf", "found", "/srv/shelf"),
@@ -58,6 +58,8 @@ fn trees_as_people_publish_them() {
     }
     assert_eq!(report.count("failed"), 0, "{report}");
     assert_eq!(report.resource("films", "container/player")["also"][0], "needs-held");
+    let person = report.resource("person", "container/person");
+    assert!(person["also"].to_string().contains("user-module"), "{person}");
     let example = report.resource("keys", "container/api");
     assert!(example.to_string().contains("missing-env-file"), "{example}");
 

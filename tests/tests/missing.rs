@@ -20,7 +20,7 @@ fn what_is_missing_is_held_until_it_is_provided() {
         ("owner", "container/owner", "owner-differs", "/srv/inbox"),
         ("parked", "container/parked", "operator", "until the audit is over"),
         ("path", "container/reader", "missing-path", "/etc/reader.conf"),
-        ("person", "container/person", "user-module", "user"),
+        ("person", "container/person", "missing-path", "/root/person"),
         ("secret", "container/api", "missing-secret", "api-password"),
         ("variable", "container/open", "unresolved", "TAG"),
     ];
@@ -31,6 +31,8 @@ fn what_is_missing_is_held_until_it_is_provided() {
         assert!(sentence.contains(word), "{word}: {sentence}");
         assert_ne!(report.resource(module, resource)["waiting_on_take"], true, "no take would end it: {sentence}");
     }
+    let person = report.resource("person", "container/person");
+    assert_eq!(person["also"][0], "user-module", "{person}");
     nothing_was_tried(&host);
     assert_eq!(host.sh("ls -d /root/person").status, 2, "no empty directory in root's home");
 
@@ -58,7 +60,7 @@ fn what_is_missing_is_held_until_it_is_provided() {
         [
             "image container/unreachable missing-image",
             "label container/label relabel-risk",
-            "person container/person user-module",
+            "person container/person missing-path",
         ]
     );
     assert_eq!(report["ended"].as_array().map(Vec::len), Some(8), "{report}");

@@ -141,7 +141,7 @@ impl Snapshot {
 
 /// Puts the wanted files into our folder.
 fn put(staged: &[Staged], folder: &Path, nodes: &mut BTreeMap<PathBuf, Node>) -> Result<(), GeneratorError> {
-    for Staged { module, files } in staged {
+    for Staged { module, files, installed: _ } in staged {
         for (path, bytes) in files {
             let relative = Path::new(module).join(path);
             let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
@@ -162,8 +162,8 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// `users/` belongs to users' generators, which the system's skips. The modules to be replaced are not read, nor is
-    /// the ledger's part beside installed files, which changes with every apply.
+    /// `users/` belongs to users' generators, which the system's skips. Of modules to be replaced what we installed is
+    /// not read, nor is the ledger's part beside installed files, which changes with every apply.
     fn skips(&self, path: &Path) -> bool {
         let administrators = self.root == Path::new("/etc/containers/systemd")
             || self.folder.is_some_and(|folder| folder.parent() == Some(Path::new("")));
@@ -171,12 +171,12 @@ impl Place<'_> {
             return true;
         }
         let Some(below) = self.folder.and_then(|folder| path.strip_prefix(folder).ok()) else { return false };
-        let mut parts = below.components().map(|part| part.as_os_str());
-        match (parts.next(), parts.next()) {
-            (Some(module), None) => self.staged.iter().any(|staged| module == staged.module.as_str()),
-            (Some(_), Some(name)) => name == ".holdfast.json",
-            (None, _) => false,
-        }
+        let mut parts = below.components();
+        let Some(module) = parts.next() else { return false };
+        let path = parts.as_path();
+        let staged = self.staged.iter().find(|staged| module.as_os_str() == staged.module.as_str());
+        path == Path::new(".holdfast.json")
+            || staged.is_some_and(|staged| path.to_str().is_some_and(|path| staged.installed.contains(path)))
     }
 }
 

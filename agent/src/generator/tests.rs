@@ -96,8 +96,9 @@ impl Fake {
 }
 
 fn staged(module: &str, files: &[(&str, &str)]) -> Staged {
+    let installed = ["web.container", "dropped.container"].map(str::to_owned).into();
     let files = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
-    Staged { module: module.to_owned(), files }
+    Staged { module: module.to_owned(), files, installed }
 }
 
 #[tokio::test]
@@ -107,6 +108,7 @@ async fn wanted_files_stand_where_installed_ones_were() {
     fake.write("etc/users/1000/theirs.container", WEB);
     fake.write("etc/holdfast/web/web.container", "[Container]\nImage=old\n");
     fake.write("etc/holdfast/web/dropped.container", WEB);
+    fake.write("etc/holdfast/web/by-hand.container", WEB);
     fake.write("etc/holdfast/vanished/kept.container", WEB);
     let wanted = staged("web", &[("web.container", "[Container]\nImage=new\n"), ("conf/web.env", "A=1\n")]);
     let generated = fake.run(std::slice::from_ref(&wanted)).await;
@@ -114,7 +116,7 @@ async fn wanted_files_stand_where_installed_ones_were() {
         generated.units.iter().map(|unit| (unit.name.as_str(), unit.text.as_str())).collect();
     assert_eq!(
         texts.keys().copied().collect::<Vec<_>>(),
-        ["early.service", "foreign.service", "kept.service", "web.service"]
+        ["by-hand.service", "early.service", "foreign.service", "kept.service", "web.service"]
     );
     assert!(texts["web.service"].starts_with("[Container]\nImage=new\n"), "{}", texts["web.service"]);
     let sources = fake.sources(&[wanted]).await;
@@ -124,6 +126,7 @@ async fn wanted_files_stand_where_installed_ones_were() {
             "run/early.container",
             "etc/foreign.container",
             "etc/holdfast/vanished/kept.container",
+            "etc/holdfast/web/by-hand.container",
             "etc/holdfast/web/web.container"
         ]
     );

@@ -7,7 +7,7 @@ use holdfast_core::ledger::{Entry, Ledger, ModuleEntry};
 use holdfast_core::name::ModuleName;
 use holdfast_core::resource::{Kind, ResourceKey};
 
-use super::{Store, StoreError, Written};
+use super::{CutOff, Store, StoreError, Written};
 use crate::apply::Busy;
 use crate::error::AgentError;
 use crate::execute::files::tests::Mounted;
@@ -197,6 +197,26 @@ async fn one_lock_at_a_time() {
     waiter.await.unwrap().unwrap();
     one.lock(Busy::Refuse).await.unwrap();
     assert!(place.text("state/lock").starts_with(&format!("{}\n", std::process::id())));
+}
+
+#[tokio::test]
+async fn a_run_that_was_cut_off_is_known_to_the_next() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let mut lock = place.open().lock(Busy::Refuse).await.unwrap();
+    assert_eq!(lock.cut_off, None);
+    lock.note("0123", "apply").unwrap();
+    drop(lock);
+    // It stays known until the next one has told it, which is when that one notes its own.
+    drop(place.open().lock(Busy::Refuse).await.unwrap());
+    let mut lock = place.open().lock(Busy::Refuse).await.unwrap();
+    assert_eq!(lock.cut_off, Some(CutOff { report: "0123".to_owned(), action: "apply".to_owned() }));
+    lock.note("4567", "apply").unwrap();
+    lock.clear().unwrap();
+    drop(lock);
+    assert_eq!(place.open().lock(Busy::Refuse).await.unwrap().cut_off, None);
 }
 
 #[test]

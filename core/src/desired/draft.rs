@@ -170,8 +170,19 @@ fn complaint(input: &Inputs, file_name: &str, file: &FileDraft) -> Option<Proble
     if printed || input.generated.units.iter().any(is_namesake) {
         return None;
     }
-    let text = format!("Podman's generator makes no unit of it and does not say why (Podman {version})");
+    // One file that does not parse costs all units of its directory: Podman says so of that file only.
+    let neighbour = input.generated.messages.iter().find(|message| is_neighbour(message, path));
+    let text = match neighbour {
+        Some(message) => format!("Podman's generator drops all of its directory: {} (Podman {version})", message.text),
+        None => format!("Podman's generator makes no unit of it and does not say why (Podman {version})"),
+    };
     Some(Problem::error(&source.file, None, text))
+}
+
+fn is_neighbour(message: &GeneratorMessage, path: &HostPath) -> bool {
+    let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let unread = message.text.starts_with("error ");
+    unread && message.file.as_deref().is_some_and(|file| folder(file) == folder(path.as_str()))
 }
 
 fn is_about(message: &GeneratorMessage, file_name: &str, path: &HostPath, printed: bool) -> bool {
