@@ -104,6 +104,9 @@ impl Podman {
     /// # Errors
     /// [`PodmanError`]
     pub async fn pin(&self, image: &str, origin: Origin) -> Result<Pin, PodmanError> {
+        if !is_reference(image) {
+            return Err(PodmanError::NoImage(image.to_owned()));
+        }
         let found = match self.api.images().get(image).inspect().await {
             Err(error) if is_not_found(&error) => return Err(PodmanError::NoImage(image.to_owned())),
             other => other.map_err(PodmanError::call(format!("inspect {image}")))?,

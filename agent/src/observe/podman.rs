@@ -117,6 +117,9 @@ impl Engine {
     /// # Errors
     /// [`ObserveError`] when Podman does not answer.
     pub async fn image(&self, reference: &str) -> Result<Option<Image>, ObserveError> {
+        if !is_reference(reference) {
+            return Ok(None);
+        }
         let image = self.api.images().get(reference);
         let question = format!("image {reference}");
         let data = tokio::time::timeout(DEADLINE, image.inspect()).await.map_err(|_| late(&question))?;
@@ -198,6 +201,12 @@ impl Engine {
         };
         tokio::time::timeout(DEADLINE, exchange).await.map_err(|_| late(format!("the {question}")))?
     }
+}
+
+/// True for what can be the name of an image at all. What cannot would be no part of a URL either, and the crate panics
+/// on it.
+pub(crate) fn is_reference(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-+:/@".contains(&byte))
 }
 
 /// A container as Podman lists it. A field that is null or not there is as good as empty.
