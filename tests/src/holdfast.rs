@@ -138,7 +138,8 @@ impl Report {
             all.find(|one| one["module"] == module && one["resource"] == resource)
         };
         let one = of("resources").or_else(|| of("notes"));
-        one.and_then(|one| one["sentence"].as_str()).unwrap_or_else(|| panic!("nothing on {module} {resource} in {self}"))
+        one.and_then(|one| one["sentence"].as_str())
+            .unwrap_or_else(|| panic!("nothing on {module} {resource} in {self}"))
     }
 
     /// One held, changed, or failed resource.

@@ -57,16 +57,11 @@ impl Done {
     /// Standard output as JSON.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("not JSON: {error}\n{}", self.describe()))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("not JSON: {error}\n{}", self.describe()))
     }
 
     fn describe(&self) -> String {
-        let Done {
-            status,
-            stdout,
-            stderr,
-        } = self;
+        let Done { status, stdout, stderr } = self;
         format!("exit status {status}\n--- stdout\n{stdout}\n--- stderr\n{stderr}\n---")
     }
 }
@@ -76,9 +71,7 @@ impl From<Output> for Done {
         use std::os::unix::process::ExitStatusExt;
         let status = output.status;
         Done {
-            status: status
-                .code()
-                .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+            status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
@@ -107,16 +100,12 @@ impl Host {
         static COUNT: AtomicU32 = AtomicU32::new(1);
         let valid = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.len() <= 10
-            && name
-                .bytes()
-                .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+            && name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'));
         assert!(valid, "bad host name {name:?}");
         set_up();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         // Made before the boot, so that a boot that fails is cleaned up too.
-        let host = Host {
-            name: format!("{name}-{}-{count}", std::process::id()),
-        };
+        let host = Host { name: format!("{name}-{}-{count}", std::process::id()) };
         host.up(nspawn);
         host
     }
@@ -214,11 +203,7 @@ impl Host {
                 return done.stdout;
             }
             if Instant::now() >= end {
-                panic!(
-                    "{}: not so after {seconds} s: {script}\n{}",
-                    self.name,
-                    done.describe()
-                );
+                panic!("{}: not so after {seconds} s: {script}\n{}", self.name, done.describe());
             }
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -236,9 +221,7 @@ impl Host {
         const SCRIPT: &str = r#"umask 077; dir=$(dirname "$2"); [ -d "$dir" ] || (umask 022; mkdir -p "$dir")
             [ ! -e "$2" ] || chmod "$1" "$2"; cat >"$2" && chmod "$1" "$2""#;
         let mode = format!("{mode:o}");
-        self.feed(&["sh", "-c", SCRIPT, "-", &mode, path], |stdin| {
-            stdin.write_all(text.as_ref())
-        });
+        self.feed(&["sh", "-c", SCRIPT, "-", &mode, path], |stdin| stdin.write_all(text.as_ref()));
     }
 
     /// A file's content.
@@ -262,16 +245,9 @@ impl Host {
             .expect("start tar");
         let mut from = tar.stdout.take().expect("tar's stdout is piped");
         // what is there already keeps its mode, and /lib stays a link
-        const SCRIPT: &str =
-            r#"mkdir -p "$1" && tar -C "$1" -xp --no-overwrite-dir --keep-directory-symlink"#;
-        self.feed(&["sh", "-c", SCRIPT, "-", dest], |stdin| {
-            std::io::copy(&mut from, stdin).map(drop)
-        });
-        assert!(
-            tar.wait().expect("wait for tar").success(),
-            "tar {}",
-            local.display()
-        );
+        const SCRIPT: &str = r#"mkdir -p "$1" && tar -C "$1" -xp --no-overwrite-dir --keep-directory-symlink"#;
+        self.feed(&["sh", "-c", SCRIPT, "-", dest], |stdin| std::io::copy(&mut from, stdin).map(drop));
+        assert!(tar.wait().expect("wait for tar").success(), "tar {}", local.display());
     }
 
     /// Runs `journalctl` over the host's journal from outside; works when the
@@ -288,10 +264,7 @@ impl Host {
     #[track_caller]
     pub fn entries(&self, args: &[&str]) -> Vec<serde_json::Value> {
         let args = [&["--output=json", "--all"], args].concat();
-        self.journal(&args)
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("journalctl prints JSON"))
-            .collect()
+        self.journal(&args).lines().map(|line| serde_json::from_str(line).expect("journalctl prints JSON")).collect()
     }
 
     /// Whether it runs.
@@ -357,10 +330,7 @@ impl Host {
     /// The D-Bus address of its system bus, from this machine.
     #[track_caller]
     pub fn system_bus(&self) -> String {
-        format!(
-            "unix:path={}/run/dbus/system_bus_socket",
-            self.root().display()
-        )
+        format!("unix:path={}/run/dbus/system_bus_socket", self.root().display())
     }
 
     /// Makes Podman start containers without the limits that this machine's
@@ -420,11 +390,7 @@ impl Host {
 
     /// Runs a command inside that reads what `write` gives it.
     #[track_caller]
-    fn feed(
-        &self,
-        command: &[&str],
-        write: impl FnOnce(&mut std::process::ChildStdin) -> std::io::Result<()>,
-    ) {
+    fn feed(&self, command: &[&str], write: impl FnOnce(&mut std::process::ChildStdin) -> std::io::Result<()>) {
         let mut child = tool(&[&["exec", self.name.as_str(), "--"], command].concat())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -439,20 +405,14 @@ impl Host {
 
     #[track_caller]
     fn tool_ok(&self, command: &str, args: &[&str]) -> String {
-        let done = Done::from(output(tool(
-            &[&[command, self.name.as_str()], args].concat(),
-        )));
+        let done = Done::from(output(tool(&[&[command, self.name.as_str()], args].concat())));
         self.must(true, command, done).stdout
     }
 
     #[track_caller]
     fn must(&self, succeed: bool, what: &str, done: Done) -> Done {
         if done.success() != succeed || (!succeed && done.status >= 124) {
-            let should = if succeed {
-                "failed"
-            } else {
-                "did not fail as it should"
-            };
+            let should = if succeed { "failed" } else { "did not fail as it should" };
             panic!("{}: this {should}: {what}\n{}", self.name, done.describe());
         }
         done
@@ -467,9 +427,7 @@ impl Drop for Host {
             let host = host_tool();
             let saved = Done::from(output(tool(&["save", name])));
             let saved = saved.stdout.trim();
-            eprintln!(
-                "{name}: its journal: journalctl -D {saved}/journal\n{name}: and {saved}/state.txt, console.log"
-            );
+            eprintln!("{name}: its journal: journalctl -D {saved}/journal\n{name}: and {saved}/state.txt, console.log");
             if std::env::var_os("HOLDFAST_KEEP").is_some_and(|keep| keep == "1") {
                 let _ = fs::remove_file(test_dir().join("hosts").join(name).join("owner"));
                 eprintln!("{name}: kept: {} exec {name} -- bash -i", host.display());
@@ -516,10 +474,7 @@ pub fn foreign_snapshot(host: &Host, containers: &[&str], paths: &[&str]) -> Str
 /// The root of the workspace that this crate is part of.
 pub fn workspace() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    tests
-        .parent()
-        .expect("tests/ is in the workspace")
-        .to_owned()
+    tests.parent().expect("tests/ is in the workspace").to_owned()
 }
 
 /// Where hosts and all that belongs to them are kept.
@@ -548,10 +503,7 @@ fn tool(args: &[impl AsRef<OsStr>]) -> Command {
 }
 
 fn output(mut command: Command) -> Output {
-    command
-        .stdin(Stdio::null())
-        .output()
-        .unwrap_or_else(|error| panic!("start {:?}: {error}", command.get_program()))
+    command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("start {:?}: {error}", command.get_program()))
 }
 
 /// Once per process: the machine has what hosts need, and hosts that an earlier
@@ -560,10 +512,7 @@ fn set_up() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {
         let setup = workspace().join("tests/host/setup");
-        let status = Command::new(&setup)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status();
+        let status = Command::new(&setup).stdin(Stdio::null()).stdout(Stdio::null()).status();
         let status = status.unwrap_or_else(|error| panic!("start {}: {error}", setup.display()));
         assert!(status.success(), "{}: {status}", setup.display());
         output(tool(&["sweep"]));
@@ -582,11 +531,7 @@ fn install_tree() -> &'static InstallTree {
     TREE.get_or_init(|| {
         if let Some(tree) = std::env::var_os("HOLDFAST_INSTALL_TREE").filter(|t| !t.is_empty()) {
             let root = PathBuf::from(tree);
-            assert!(
-                root.is_dir(),
-                "HOLDFAST_INSTALL_TREE: {} is no directory",
-                root.display()
-            );
+            assert!(root.is_dir(), "HOLDFAST_INSTALL_TREE: {} is no directory", root.display());
             return InstallTree { root, lock: None };
         }
         let base = test_dir().join("install");
@@ -610,27 +555,14 @@ fn install_tree() -> &'static InstallTree {
         // What cargo tells a test about this crate would have others built anew.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();
-            let ours = [
-                "CARGO_PKG_",
-                "CARGO_MANIFEST_",
-                "CARGO_BIN_EXE_",
-                "CARGO_PRIMARY_",
-                "CARGO_CRATE_",
-            ];
+            let ours = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_EXE_", "CARGO_PRIMARY_", "CARGO_CRATE_"];
             if ours.iter().any(|prefix| name.starts_with(prefix)) {
                 make.env_remove(&*name);
             }
         }
         let done = Done::from(output(make));
-        assert!(
-            done.success() && root.is_dir(),
-            "make install: {}",
-            done.describe()
-        );
-        InstallTree {
-            root,
-            lock: Some(path),
-        }
+        assert!(done.success() && root.is_dir(), "make install: {}", done.describe());
+        InstallTree { root, lock: Some(path) }
     })
 }
 

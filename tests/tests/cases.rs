@@ -50,7 +50,8 @@ fn trees_as_people_publish_them() {
     host.assign("cases");
     let report = host.apply(6);
 
-    let held: Vec<String> = HELD.iter().map(|(module, resource, reason, _)| format!("{module} {resource} {reason}")).collect();
+    let held: Vec<String> =
+        HELD.iter().map(|(module, resource, reason, _)| format!("{module} {resource} {reason}")).collect();
     assert_eq!(report.held(), held, "{report}");
     for (module, resource, _, word) in HELD {
         let sentence = report.sentence(module, resource);

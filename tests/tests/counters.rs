@@ -31,9 +31,7 @@ fn a_no_op_apply_writes_starts_and_inspects_nothing() {
     let reloads = "systemctl show --property=UnitsLoadTimestampMonotonic";
     let reloaded = host.ok(reloads);
     host.ok(&format!("curl -fsS --unix-socket /run/podman/podman.sock http://podman{MARK}"));
-    let traced = host.sh(&format!(
-        "strace -f -qq -e signal=none -e trace={CALLS} -o /run/calls holdfast apply --json"
-    ));
+    let traced = host.sh(&format!("strace -f -qq -e signal=none -e trace={CALLS} -o /run/calls holdfast apply --json"));
     assert_eq!(traced.status, 6, "{traced:?}");
     let report = traced.json();
     assert_eq!(report["changed"], 0, "{report:#}");

@@ -82,7 +82,8 @@ fn what_is_found_is_held_and_left_alone() {
         ("ports", "container/by-unit", "port-in-use", "porter.service"),
         ("ports", "unit/tap.socket", "port-in-use", "f-sock.socket"),
     ];
-    let held: Vec<String> = expected.iter().map(|(module, resource, reason, _)| format!("{module} {resource} {reason}")).collect();
+    let held: Vec<String> =
+        expected.iter().map(|(module, resource, reason, _)| format!("{module} {resource} {reason}")).collect();
     assert_eq!(report.held(), held);
     for (module, resource, _, word) in expected {
         let sentence = report.sentence(module, resource);

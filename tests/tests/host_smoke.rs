@@ -21,14 +21,8 @@ fn boots_with_journal_bus_registry_and_images() {
     assert_eq!(host.ok("hostname").trim(), host.name());
 
     host.ok("logger -t smoke 'a line to find' && journalctl --sync");
-    assert!(
-        host.ok("ls -d /var/log/journal/*/")
-            .contains("/var/log/journal/")
-    );
-    assert_eq!(
-        host.entries(&["SYSLOG_IDENTIFIER=smoke"])[0]["MESSAGE"],
-        "a line to find"
-    );
+    assert!(host.ok("ls -d /var/log/journal/*/").contains("/var/log/journal/"));
+    assert_eq!(host.entries(&["SYSLOG_IDENTIFIER=smoke"])[0]["MESSAGE"], "a line to find");
 
     host.ok("busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.DBus.Peer Ping");
     let refused = host.sh_as(
@@ -36,21 +30,14 @@ fn boots_with_journal_bus_registry_and_images() {
         "busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 \
          org.freedesktop.systemd1.Manager StopUnit ss dbus.service replace",
     );
-    assert!(
-        refused
-            .stderr
-            .contains("nteractive authentication required"),
-        "{refused:?}"
-    );
+    assert!(refused.stderr.contains("nteractive authentication required"), "{refused:?}");
 
     host.start_registry();
-    let digest = host
-        .ok("skopeo inspect --tls-verify=false docker://localhost:5000/svc:1.0 | jq -r .Digest");
+    let digest = host.ok("skopeo inspect --tls-verify=false docker://localhost:5000/svc:1.0 | jq -r .Digest");
     let stored = host.ok("podman image inspect localhost:5000/svc:1.0 --format '{{.RepoDigests}}'");
     assert!(stored.contains(digest.trim()), "{digest} {stored}");
     host.retag("svc:2.0", "svc:latest");
-    let moved = host
-        .ok("skopeo inspect --tls-verify=false docker://localhost:5000/svc:latest | jq -r .Digest");
+    let moved = host.ok("skopeo inspect --tls-verify=false docker://localhost:5000/svc:latest | jq -r .Digest");
     assert_ne!(digest, moved);
 
     let images = host.ok("podman images --format '{{.Repository}}:{{.Tag}}'");
@@ -83,10 +70,7 @@ fn boots_with_journal_bus_registry_and_images() {
             "localhost:5000/svc:nolabel",
         ]
     );
-    assert_eq!(
-        host.ok("podman image inspect localhost/epoch:1 --format '{{.Created.Unix}}'"),
-        "0\n"
-    );
+    assert_eq!(host.ok("podman image inspect localhost/epoch:1 --format '{{.Created.Unix}}'"), "0\n");
     let label = "{{index .Labels \"org.opencontainers.image.version\"}}";
     let labels = host.ok(&format!(
         "podman image inspect --format '{label}' \
@@ -109,10 +93,7 @@ fn images_do_as_they_say() {
     done"#);
 
     host.ok("podman run -d --name app -v data:/data -p 8081:8080 localhost/app:1.27.4");
-    assert_eq!(
-        host.wait_for(10, "curl -fsS localhost:8081"),
-        "app 1.27.4\n"
-    );
+    assert_eq!(host.wait_for(10, "curl -fsS localhost:8081"), "app 1.27.4\n");
     host.ok("podman rm -f app");
     let refused = host.fails("podman run --rm -v data:/data localhost/app:1.27.3");
     assert_eq!(refused.status, 1);
@@ -120,12 +101,7 @@ fn images_do_as_they_say() {
     host.ok("podman run -d --name app -v data:/data localhost/app:6.10.1 && sleep 0.5 && podman exec app cat /data/version | grep 6.10.1");
 
     let health = |name: &str, state: &str| {
-        host.wait_for(
-            20,
-            &format!(
-                "podman inspect {name} --format '{{{{.State.Health.Status}}}}' | grep -x {state}"
-            ),
-        );
+        host.wait_for(20, &format!("podman inspect {name} --format '{{{{.State.Health.Status}}}}' | grep -x {state}"));
     };
     host.ok("podman run -d --name well localhost:5000/svc:2.0; podman run -d --name ill localhost:5000/svc:2.1; \
         podman run -d --name sick localhost/sick:health");
@@ -136,10 +112,7 @@ fn images_do_as_they_say() {
     let limited = "podman run -d --name limited --memory 64m --pids-limit 50 localhost/idle:1";
     host.ignore_limits();
     host.ok(limited);
-    assert_eq!(
-        host.ok("podman inspect limited --format '{{.HostConfig.Memory}}'"),
-        "67108864\n"
-    );
+    assert_eq!(host.ok("podman inspect limited --format '{{.HostConfig.Memory}}'"), "67108864\n");
 }
 
 #[test]
@@ -165,10 +138,7 @@ fn a_quadlet_unit_comes_back_after_reboot_and_power_cut() {
 
     host.power_cut();
     assert!(!host.is_up());
-    assert!(
-        host.journal(&["-u", "web", "-o", "cat"])
-            .contains("Started web.service")
-    );
+    assert!(host.journal(&["-u", "web", "-o", "cat"]).contains("Started web.service"));
     host.boot_again_early();
     assert_eq!(answer(), "1.0\n");
     assert_eq!(host.read("/etc/containers/systemd/web.container"), WEB);
@@ -184,10 +154,7 @@ fn two_hosts_boot_at_once_and_reach_each_other() {
     let url = format!("http://{}:8080/version", one.addr());
     assert_eq!(two.wait_for(10, &format!("curl -fsS {url}")), "1.1\n");
     assert_eq!(on_network(&["curl", "-fsS", &url]).stdout, "1.1\n");
-    assert_eq!(
-        two.ok(&format!("ssh {} hostname", one.addr())).trim(),
-        one.name()
-    );
+    assert_eq!(two.ok(&format!("ssh {} hostname", one.addr())).trim(), one.name());
     // The clock is the machine's: nobody inside may set it.
     two.fails("date -s 2001-01-01");
 }
@@ -206,18 +173,13 @@ fn what_failed_can_be_looked_at() {
     let name = message.split(':').next().unwrap();
     let failed = std::fs::read_dir(holdfast_tests::test_dir().join("failed")).unwrap();
     let mut failed = failed.map(|entry| entry.unwrap().path());
-    let saved = failed
-        .find(|path| path.display().to_string().contains(name))
-        .expect("saved");
+    let saved = failed.find(|path| path.display().to_string().contains(name)).expect("saved");
     let journal = std::process::Command::new("journalctl")
         .arg("-D")
         .arg(saved.join("journal"))
         .args(["-q", "-o", "cat", "-t", "smoke"])
         .output()
         .unwrap();
-    assert_eq!(
-        String::from_utf8_lossy(&journal.stdout),
-        "before the fall\n"
-    );
+    assert_eq!(String::from_utf8_lossy(&journal.stdout), "before the fall\n");
     std::fs::remove_dir_all(saved).unwrap();
 }

@@ -24,7 +24,8 @@ fn what_is_missing_is_held_until_it_is_provided() {
         ("secret", "container/api", "missing-secret", "api-password"),
         ("variable", "container/open", "unresolved", "TAG"),
     ];
-    let held: Vec<String> = expected.iter().map(|(module, resource, reason, _)| format!("{module} {resource} {reason}")).collect();
+    let held: Vec<String> =
+        expected.iter().map(|(module, resource, reason, _)| format!("{module} {resource} {reason}")).collect();
     assert_eq!(report.held(), held);
     for (module, resource, _, word) in expected {
         let sentence = report.sentence(module, resource);
@@ -83,6 +84,7 @@ fn what_is_missing_is_held_until_it_is_provided() {
 /// Nothing was started in vain.
 fn nothing_was_tried(host: &Host) {
     host.nothing_failed();
-    let loops = host.sh("journalctl -o cat _PID=1 | grep -E 'repeated too quickly|Failed with result|Main process exited'");
+    let loops =
+        host.sh("journalctl -o cat _PID=1 | grep -E 'repeated too quickly|Failed with result|Main process exited'");
     assert_eq!(loops.stdout, "");
 }

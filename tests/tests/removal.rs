@@ -58,7 +58,10 @@ fn a_file_is_renamed(host: &Host) {
     assert_eq!(report.done(), ["shop container/two removed", "shop container/zwei created"]);
     assert_eq!(host.property("two", "LoadState"), "not-found");
     assert_eq!(host.property("zwei", "ActiveState"), "active");
-    assert_eq!(host.inspect("two", "{{.State.Status}} {{index .Config.Labels \"PODMAN_SYSTEMD_UNIT\"}}"), "running zwei.service");
+    assert_eq!(
+        host.inspect("two", "{{.State.Status}} {{index .Config.Labels \"PODMAN_SYSTEMD_UNIT\"}}"),
+        "running zwei.service"
+    );
     assert_eq!(host.apply(0).count("changed"), 0);
     host.nothing_failed();
 }

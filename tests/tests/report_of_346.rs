@@ -40,7 +40,10 @@ fn a_report_of_346_is_rebuilt_from_the_journal_alone() {
     assert_eq!(finished["MESSAGE"], sentence);
 
     // An entry that anybody else wrote with the same id is none of the report.
-    host.ok_as("op", &format!("printf 'MESSAGE=x\\nHOLDFAST_REPORT_ID={id}\\nHOLDFAST_SCHEMA=1\\n' | logger --journald"));
+    host.ok_as(
+        "op",
+        &format!("printf 'MESSAGE=x\\nHOLDFAST_REPORT_ID={id}\\nHOLDFAST_SCHEMA=1\\n' | logger --journald"),
+    );
     assert_eq!(printed.stdout, host.ok("holdfast report"));
 
     // Without the journal there is no report: nothing else keeps one.

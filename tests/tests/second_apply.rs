@@ -65,9 +65,9 @@ fn a_second_apply_does_nothing() {
     ];
     assert!(kinds.is_subset(&BTreeSet::from(known)), "{entries:#?}");
     // All of it as quiet as it can be: nothing is new.
-    let loud = entries.iter().filter(|entry| {
-        entry["PRIORITY"] != "6" && entry["MESSAGE_ID"] != "2feaa77eb1c44b6591d6c181724833ab"
-    });
+    let loud = entries
+        .iter()
+        .filter(|entry| entry["PRIORITY"] != "6" && entry["MESSAGE_ID"] != "2feaa77eb1c44b6591d6c181724833ab");
     assert_eq!(loud.count(), 0, "{entries:#?}");
 
     // Input that is only newer, not other, and a reload of systemd change nothing either.

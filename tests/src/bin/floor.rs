@@ -13,8 +13,7 @@ use sha2::{Digest, Sha256};
 
 const PODMAN: &str = "/run/podman/podman.sock";
 const BUS: &str = "/run/dbus/system_bus_socket";
-const LISTS: [&str; 5] =
-    ["containers/json?all=true", "volumes/json", "networks/json", "secrets/json", "pods/json"];
+const LISTS: [&str; 5] = ["containers/json?all=true", "volumes/json", "networks/json", "secrets/json", "pods/json"];
 
 fn main() -> io::Result<()> {
     let dirs: Vec<String> = std::env::args().skip(1).collect();
@@ -31,7 +30,12 @@ fn main() -> io::Result<()> {
     unit_names(Path::new(dirs.first().map_or("", String::as_str)), &mut units)?;
     let answer = list_units(&units)?;
     let sum = hasher.finalize();
-    println!("{files} files, {:02x}{:02x}..., {bytes} bytes of lists, {} units, {answer} bytes", sum[0], sum[1], units.len());
+    println!(
+        "{files} files, {:02x}{:02x}..., {bytes} bytes of lists, {} units, {answer} bytes",
+        sum[0],
+        sum[1],
+        units.len()
+    );
     Ok(())
 }
 
