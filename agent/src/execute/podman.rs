@@ -10,6 +10,8 @@ use podman_api::opts::{ContainerListFilter, ContainerListOpts, ImageTagOpts, Pul
 use thiserror::Error;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::observe::podman::is_reference;
+
 /// The repository of the tags that keep deployed images from being pruned.
 const PIN_REPOSITORY: &str = "localhost/holdfast/pin";
 
