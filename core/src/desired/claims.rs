@@ -1,6 +1,6 @@
 //! Two claims on one thing: unit, name, file, path or port. Who has it in the ledger keeps it, else both are held.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hold::Reason;
 use crate::ledger::Entry;
@@ -16,15 +16,13 @@ use super::{Body, Desired, Inputs, Resource, Trouble, real};
 pub(super) fn settle(input: &Inputs, drafts: &[Draft], directories: &[Directories], desired: &mut Desired) {
     let claims = collect(input, drafts, directories, desired);
     let mut troubles: BTreeMap<(String, ResourceKey), Vec<Trouble>> = BTreeMap::new();
-    for (index, mine) in claims.iter().enumerate() {
-        let others = claims.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, other)| other);
-        for other in others.filter(|other| mine.loses_to(other)) {
-            let id = (mine.module.clone(), mine.key.clone());
-            let trouble = Trouble { reason: Reason::ClaimedTwice, clause: mine.clause(other), hint: None };
-            let told = troubles.entry(id).or_default();
-            if !told.contains(&trouble) {
-                told.push(trouble);
-            }
+    let pairs = rivals(&claims).into_iter().filter_map(|(mine, other)| Some((claims.get(mine)?, claims.get(other)?)));
+    for (mine, other) in pairs.filter(|(mine, other)| mine.loses_to(other)) {
+        let id = (mine.module.clone(), mine.key.clone());
+        let trouble = Trouble { reason: Reason::ClaimedTwice, clause: mine.clause(other), hint: None };
+        let told = troubles.entry(id).or_default();
+        if !told.contains(&trouble) {
+            told.push(trouble);
         }
     }
     for ((module, key), found) in troubles {
@@ -51,6 +49,57 @@ enum Thing {
         place: HostPath,
     },
     Port(PortClaim),
+}
+
+/// Where claims that may meet are found together: to compare each with each takes seconds for thousands of resources.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Slot<'a> {
+    Unit(&'a str),
+    Container(&'a str),
+    Volume(&'a str),
+    Network(&'a str),
+    File(&'a str),
+    Path(&'a HostPath),
+    Port(u16),
+}
+
+impl Thing {
+    fn slot(&self) -> Slot<'_> {
+        match self {
+            Self::Unit(name) => Slot::Unit(name),
+            Self::Container(name) => Slot::Container(name),
+            Self::Volume(name) => Slot::Volume(name),
+            Self::Network(name) => Slot::Network(name),
+            Self::File(name) => Slot::File(name),
+            Self::Path { written: _, place } => Slot::Path(place),
+            Self::Port(claim) => Slot::Port(claim.port),
+        }
+    }
+}
+
+/// All pairs of claims that may meet, by index, each in both orders: those of one slot, and paths with the paths above.
+fn rivals(claims: &[Claim]) -> BTreeSet<(usize, usize)> {
+    let mut slots: BTreeMap<Slot<'_>, Vec<usize>> = BTreeMap::new();
+    for (index, claim) in claims.iter().enumerate() {
+        slots.entry(claim.thing.slot()).or_default().push(index);
+    }
+    let mut pairs = BTreeSet::new();
+    for (slot, here) in &slots {
+        let mut found = here.clone();
+        if let Slot::Path(place) = slot {
+            let mut above = place.parent();
+            while let Some(path) = above {
+                found.extend(slots.get(&Slot::Path(&path)).into_iter().flatten());
+                above = path.parent();
+            }
+        }
+        for mine in here {
+            for other in found.iter().filter(|other| *other != mine) {
+                pairs.extend([(*mine, *other), (*other, *mine)]);
+            }
+        }
+    }
+    pairs
 }
 
 struct Claim {
