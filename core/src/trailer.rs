@@ -22,7 +22,7 @@ pub fn render(text: &str, trailer: &Trailer, pin: Option<&Pin>) -> String {
         out.push('\n');
     }
     out.push_str("\n# What follows is holdfast's; it is written anew with the module.\n");
-    let pin_lines = pin.map(image_lines).unwrap_or_default();
+    let pin_lines = pin.map(|pin| image_lines(pin) + no_updater(text)).unwrap_or_default();
     let label_lines = label_lines(section, module, hash);
     if !(pin_lines.is_empty() && label_lines.is_empty()) {
         write_all(&mut out, format_args!("[{section}]\n{label_lines}{pin_lines}\n"));
@@ -93,10 +93,20 @@ fn label_lines(section: &str, module: &str, hash: &str) -> String {
     format!("{start}io.holdfast.module={module}\n{start}{DESIRED}={hash}\n")
 }
 
-/// An image ID is only here: without `Pull=never` Podman would take it for a name to look for in registries.
+/// An image ID is only here: without `Pull=never` Podman would take it for a name to look for in registries. A digest is
+/// pulled again if it was pruned, and whatever the file says not with every start.
 fn image_lines(pin: &Pin) -> String {
-    let id = pin.deployed == pin.image_id;
-    format!("Image={}\n{}", pin.deployed, if id { "Pull=never\n" } else { "" })
+    let pull = if pin.deployed == pin.image_id { "never" } else { "missing" };
+    format!("Image={}\nPull={pull}\n", pin.deployed)
+}
+
+/// A pinned image has nothing to be updated to, and Podman starts no container with an updater of an image ID.
+fn no_updater(text: &str) -> &'static str {
+    match (text.contains("AutoUpdate"), text.contains("io.containers.autoupdate")) {
+        (false, false) => "",
+        (true, false) => "AutoUpdate=\n",
+        (_, true) => "AutoUpdate=\nLabel=io.containers.autoupdate=\n",
+    }
 }
 
 /// Writing to a `String` cannot fail.
@@ -128,9 +138,18 @@ mod tests {
             text,
             "[Container]\nImage=svc:1\n\n# What follows is holdfast's; it is written anew with the module.\n\
              [Container]\nLabel=io.holdfast.module=web\nLabel=io.holdfast.desired=abc\n\
-             Image=localhost:5000/svc@sha256:ab\n\n\
+             Image=localhost:5000/svc@sha256:ab\nPull=missing\n\n\
              [X-Holdfast]\nModule=web\nHash=abc\nImageWritten=svc:1\n"
         );
+    }
+
+    #[test]
+    fn what_is_pinned_has_no_updater() {
+        let text = render("[Container]\nAutoUpdate=registry\n", &trailer("Container"), Some(&pin(ID)));
+        assert!(text.contains("\nPull=never\nAutoUpdate=\n\n"), "{text}");
+        let text = "[Container]\nLabel=io.containers.autoupdate=registry\n";
+        assert!(render(text, &trailer("Container"), Some(&pin(ID))).contains("\nLabel=io.containers.autoupdate=\n"));
+        assert!(!render(text, &trailer("Container"), None).contains("AutoUpdate"), "what is not pinned");
     }
 
     #[test]
@@ -138,7 +157,7 @@ mod tests {
         let text = render("[Container]\n", &trailer("Container"), Some(&pin(ID)));
         assert!(text.contains(&format!("\nImage={ID}\nPull=never\n")), "{text}");
         let text = render("[Container]\n", &trailer("Container"), Some(&pin("svc@sha256:ab")));
-        assert!(!text.contains("Pull="), "{text}");
+        assert!(text.contains("\nImage=svc@sha256:ab\nPull=missing\n"), "{text}");
     }
 
     #[test]
