@@ -115,7 +115,8 @@ async fn run(
     let (asked, mut observed) = sources.look(&eyes, scope, before).await?;
     let mut plan = asked.plan(&observed, before);
     let mut outcomes = Vec::new();
-    let mut intended = before.clone();
+    // Some of what is ours needs no act: a volume that Podman makes at the first start.
+    let mut intended = confirm::intents(before, &plan);
     let mut verified = None;
     if !plan.steps.is_empty() {
         reporting.durable().await?;

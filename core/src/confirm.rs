@@ -168,6 +168,9 @@ fn confirm(entry: &mut Entry, resource: &Resource, after: &Observed) {
         entry.hash = Some(hash.clone());
         entry.mounts = binds(resource);
     }
+    if let Body::Directory { path, .. } = &resource.body {
+        entry.paths.entry(path.clone()).or_default();
+    }
     let unit = resource.unit.as_ref().and_then(|unit| after.units.get(unit));
     let up = unit.is_some_and(|unit| matches!(unit.active_state.as_str(), "active" | "activating" | "reloading"));
     // A one-shot job that ended well has run, although it is inactive.

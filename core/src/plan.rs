@@ -138,7 +138,9 @@ pub fn plan(given: Given<'_>) -> Plan {
     for ((module, key), decided) in changes {
         if given.scope.has(&module) {
             notes.extend(decided.notes);
-            resources.entry(module).or_default().insert(key, decided.planned);
+            if !decided.stays {
+                resources.entry(module).or_default().insert(key, decided.planned);
+            }
         }
     }
     notes.sort();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::{FileState, WantedFile, file_state, known_pin, wanted_files};
-use super::judge::{HASH_LABEL, entry};
+use super::judge::{HASH_LABEL, entry, moves_to};
 use super::{At, Change, Given, Note, Planned};
 use crate::desired::{Body, Need, Resource};
 use crate::ledger::Entry;
@@ -27,6 +27,8 @@ pub(super) struct Decided {
     pub run: Run,
     /// What goes, for a resource that is gone from its module.
     pub removal: Option<Removal>,
+    /// True for one that is gone from its module and stays for now: nobody asks for it, and nothing is done.
+    pub stays: bool,
 }
 
 /// What its unit needs.
@@ -146,6 +148,8 @@ impl One<'_> {
                 if self.is_missing(path) {
                     decided.change(Change::Create, format!("{path} is not there"));
                     decided.make = Some(Act::MakeDirectory { path: path.clone(), mode: *mode, owner: owner.clone() });
+                } else if self.entry.is_none() && moves_to(self.given, self.module, path) {
+                    decided.change(Change::Change, format!("{path} was made for a mount that moves there"));
                 }
             }
             Body::Link { path, target } => {
@@ -161,6 +165,7 @@ impl One<'_> {
             Body::Quadlet { .. } | Body::Unit { .. } => {
                 self.files(&mut decided);
                 self.unit(at_boot, &mut decided);
+                self.second_updater(&mut decided);
             }
             Body::PlainVolume | Body::Opaque => {}
         }
@@ -200,6 +205,15 @@ impl One<'_> {
         let pinned = known_pin(self.entry, self.resource).is_some();
         if self.key.kind == Kind::Container && !pinned {
             decided.image.clone_from(&self.resource.facts.image);
+        }
+    }
+
+    /// The trailer switches it off where it pins the image; said once, when it is deployed.
+    fn second_updater(&self, decided: &mut Decided) {
+        let said = decided.planned.change != Change::Unchanged;
+        if let Some(updater) = self.resource.facts.second_updater.as_ref().filter(|_| said) {
+            let sentence = format!("{} has {updater}, a second updater: it is without effect, since the image is pinned", self.key);
+            decided.notes.push(self.note("second-updater", sentence));
         }
     }
 
@@ -329,10 +343,26 @@ fn removals(given: Given<'_>, held: &BTreeSet<At>, all: &mut BTreeMap<At, Decide
         if whole && !desired.resources.is_empty() {
             continue;
         }
+        // What is held runs as it was deployed, and may need what its new definition does not name any more: a stop of
+        // that volume's unit would stop it, and its directory would no longer be ours if the change is taken back.
+        let deployed = |key: &ResourceKey| held.contains(&(module.to_owned(), key.clone())) && entries.resources.contains_key(key);
+        let waits = desired.resources.keys().any(deployed);
         for (key, entry) in entries.resources.iter().filter(|(key, _)| !desired.resources.contains_key(*key)) {
-            all.insert((module.to_owned(), key.clone()), removal(given, module, key, entry));
+            let decided = if waits { waiting(module, key, entry) } else { removal(given, module, key, entry) };
+            all.insert((module.to_owned(), key.clone()), decided);
         }
     }
+}
+
+fn waiting(module: &str, key: &ResourceKey, entry: &Entry) -> Decided {
+    let note = Note {
+        module: module.to_owned(),
+        resource: key.clone(),
+        note: "left-behind".to_owned(),
+        sentence: format!("{key} is no longer in the module; left until what is held there is applied, which may use it"),
+        unit: entry.unit.clone(),
+    };
+    Decided { notes: vec![note], stays: true, ..Decided::default() }
 }
 
 fn removal(given: Given<'_>, module: &str, key: &ResourceKey, entry: &Entry) -> Decided {

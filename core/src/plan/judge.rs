@@ -10,6 +10,7 @@ use crate::hold::Reason;
 use crate::ledger::{Entry, Ledger};
 use crate::name::{HostPath, ModuleName};
 use crate::observed::{Container, Observed, PathState, PortOwner, UnitFileHit, UnitFileRank};
+use crate::quadlet::MountType;
 use crate::resource::{Kind, ResourceKey};
 
 /// One reason to hold.
@@ -48,6 +49,18 @@ pub(super) fn own_reasons(given: Given<'_>) -> BTreeMap<At, Vec<OwnReason>> {
         }
     }
     all
+}
+
+/// True when a mount of ours moves to this path: whether the data moved with it is judged for the mount, and a directory
+/// that the operator filled for it is what was asked for.
+pub(super) fn moves_to(given: Given<'_>, module: &str, path: &HostPath) -> bool {
+    let resources = given.desired.modules.get(module).into_iter().flat_map(|module| &module.resources);
+    resources.into_iter().any(|(key, resource)| {
+        let entry = entry(given.ledger, module, key);
+        let binds = resource.facts.mounts.iter().filter(|mount| mount.kind == MountType::Bind);
+        let mut here = binds.filter(|mount| HostPath::new(&mount.source).is_ok_and(|source| source == *path));
+        entry.is_some_and(|entry| here.any(|mount| entry.mounts.get(&mount.target).is_some_and(|old| old != path)))
+    })
 }
 
 /// The ledger's entry of a resource.

@@ -6,7 +6,7 @@ use crate::hold::Reason;
 use crate::name::HostPath;
 use crate::observed::{PathFacts, PathState};
 use crate::plan::files::{FileState, file_state, wanted_files};
-use crate::plan::judge::entry;
+use crate::plan::judge::{entry, moves_to};
 use crate::quadlet::MountType;
 use crate::resource::Kind;
 
@@ -58,6 +58,7 @@ impl Judge<'_> {
                     Some(format!("{}, found on this host, is not the one that holdfast made", named("directory")))
                 }
                 Some(_) => None,
+                None if moves_to(self.given, self.module, path) => None,
                 None if *empty => {
                     Some(format!("{} was found on this host (empty), not made by holdfast", named("directory")))
                 }
