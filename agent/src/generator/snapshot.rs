@@ -148,6 +148,10 @@ fn put(staged: &[Staged], folder: &Path, nodes: &mut BTreeMap<PathBuf, Node>) ->
             if !plain || module.contains('/') || module.is_empty() || path.is_empty() {
                 return Err(GeneratorError::Name(format!("{module}/{path}")));
             }
+            // As the first apply will make them: that is no change of what the generator reads.
+            for parent in relative.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
+                nodes.insert(folder.join(parent), Node::Directory);
+            }
             nodes.insert(folder.join(relative), Node::File(bytes.clone()));
         }
     }
