@@ -47,7 +47,10 @@ impl Host {
     #[track_caller]
     pub fn apply_with(&self, words: &str, status: i32) -> Report {
         let done = self.sh_for(300, &format!("holdfast apply --json {words}"));
-        assert_eq!(done.status, status, "{}: holdfast apply {words}\n{}{}", self.name(), done.stdout, done.stderr);
+        if done.status != status {
+            let text = self.sh("holdfast report").stdout;
+            panic!("{}: holdfast apply {words} ended with {}\n{}{text}", self.name(), done.status, done.stderr);
+        }
         let report = Report(done.json());
         report.adds_up();
         report

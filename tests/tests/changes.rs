@@ -1,6 +1,6 @@
 //! Outage 3 and promise 9: a change of any input reaches what runs, or is held; it is never silent, and never a data loss.
 
-use holdfast_tests::Host;
+use holdfast_tests::{Host, MODULES};
 
 #[test]
 fn a_change_is_deployed_or_held() {
@@ -21,6 +21,7 @@ fn a_change_is_deployed_or_held() {
             "hostfile container/hostfile recreated",
             "hostfile file//etc/hostfile.conf changed",
             "mounted container/mounted recreated",
+            "moved directory//var/lib/moved-new created",
             "text container/text recreated",
         ]
     );
@@ -40,7 +41,6 @@ fn a_change_is_deployed_or_held() {
             "differs network/lane volume-differs",
             "differs volume/box volume-differs",
             "moved container/moved mount-moved",
-            "moved directory//var/lib/moved-new needs-held",
         ]
     );
     let sentence = report.sentence("moved", "container/moved");
@@ -48,12 +48,27 @@ fn a_change_is_deployed_or_held() {
     assert_eq!([&moved, &rider], [&id("moved"), &id("rider")]);
     assert_eq!(network, host.ok("podman network inspect systemd-lane"));
 
+    assert_eq!(report.notes(), ["moved directory//var/lib/moved-old left-behind"], "it is still in use");
+
+    // The change can be taken back: what is in use is still ours.
+    host.ok(&format!("sed -i s/moved-new/moved-old/ {MODULES}/moved/moved.container"));
+    assert_eq!(host.apply_with("moved", 0).done(), ["moved directory//var/lib/moved-new removed"]);
+    assert_eq!(moved, id("moved"));
+    host.ok(&format!("sed -i s/moved-old/moved-new/ {MODULES}/moved/moved.container"));
+
     // The operator moves the data: now it may follow, with the image that it had.
     let image = host.inspect("moved", "{{.Image}}");
     host.ok("podman tag localhost/app:1.27.4 localhost/app:1.27.3; mkdir -p /var/lib/moved-new
         cp -a /var/lib/moved-old/. /var/lib/moved-new/");
     let report = host.apply_with("moved", 0);
-    assert!(report.done().contains(&"moved container/moved recreated".to_owned()), "{report}");
+    assert_eq!(
+        report.done(),
+        [
+            "moved container/moved recreated",
+            "moved directory//var/lib/moved-new changed",
+            "moved directory//var/lib/moved-old removed",
+        ]
+    );
     assert_eq!(host.inspect("moved", "{{(index .Mounts 0).Source}}"), "/var/lib/moved-new");
     assert_eq!(host.inspect("moved", "{{.Image}}"), image, "the moved tag came along");
     assert_eq!(host.ok("cat /var/lib/moved-old/version"), "1.27.3\n");

@@ -12,6 +12,8 @@ fn image_ids(host: &Host) -> Vec<String> {
 fn a_moved_tag_deploys_nothing() {
     let host = Host::with_holdfast("tpins");
     host.start_registry();
+    // Pulled, it is pinned by its digest; what is local only, by its ID.
+    host.ok("podman rmi localhost:5000/svc:latest");
     host.assign("pins");
     let report = host.apply(0);
     assert_eq!(report.notes(), ["floating container/updated second-updater"]);
