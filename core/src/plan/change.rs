@@ -212,7 +212,10 @@ impl One<'_> {
     fn second_updater(&self, decided: &mut Decided) {
         let said = decided.planned.change != Change::Unchanged;
         if let Some(updater) = self.resource.facts.second_updater.as_ref().filter(|_| said) {
-            let sentence = format!("{} has {updater}, a second updater: it is without effect, since the image is pinned", self.key);
+            let sentence = format!(
+                "{} has {updater}, a second updater: it is without effect, since the image is pinned",
+                self.key
+            );
             decided.notes.push(self.note("second-updater", sentence));
         }
     }
@@ -345,7 +348,8 @@ fn removals(given: Given<'_>, held: &BTreeSet<At>, all: &mut BTreeMap<At, Decide
         }
         // What is held runs as it was deployed, and may need what its new definition does not name any more: a stop of
         // that volume's unit would stop it, and its directory would no longer be ours if the change is taken back.
-        let deployed = |key: &ResourceKey| held.contains(&(module.to_owned(), key.clone())) && entries.resources.contains_key(key);
+        let deployed =
+            |key: &ResourceKey| held.contains(&(module.to_owned(), key.clone())) && entries.resources.contains_key(key);
         let waits = desired.resources.keys().any(deployed);
         for (key, entry) in entries.resources.iter().filter(|(key, _)| !desired.resources.contains_key(*key)) {
             let decided = if waits { waiting(module, key, entry) } else { removal(given, module, key, entry) };
@@ -359,7 +363,9 @@ fn waiting(module: &str, key: &ResourceKey, entry: &Entry) -> Decided {
         module: module.to_owned(),
         resource: key.clone(),
         note: "left-behind".to_owned(),
-        sentence: format!("{key} is no longer in the module; left until what is held there is applied, which may use it"),
+        sentence: format!(
+            "{key} is no longer in the module; left until what is held there is applied, which may use it"
+        ),
         unit: entry.unit.clone(),
     };
     Decided { notes: vec![note], stays: true, ..Decided::default() }
