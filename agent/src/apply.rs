@@ -330,7 +330,8 @@ fn check_assigned(settings: &Settings, scope: &Scope, ledger: &Ledger) -> Result
     let Scope::Only(names) = scope else { return Ok(()) };
     for name in names {
         let in_ledger = ModuleName::new(name.as_str()).is_ok_and(|name| ledger.modules.contains_key(&name));
-        let is_assigned = !name.contains('/') && settings.modules_dir.join(name).is_dir();
+        let is_name = !name.contains('/') && !matches!(name.as_str(), "" | "." | "..");
+        let is_assigned = is_name && settings.modules_dir.join(name).is_dir();
         if !in_ledger && !is_assigned {
             return Err(AgentError::NoSuchModule(name.clone()));
         }

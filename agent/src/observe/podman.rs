@@ -18,8 +18,6 @@ use serde::{Deserialize, Deserializer};
 
 use super::{DEADLINE, Listed, ObserveError, late, systemd};
 
-/// The mark of a container of ours: its unit is then known from a label that Quadlet sets.
-const MODULE_LABEL: &str = "io.holdfast.module";
 /// The label in which Podman keeps the name of the unit that it was started by.
 const UNIT_LABEL: &str = "PODMAN_SYSTEMD_UNIT";
 /// How many images are asked for at a time: Podman locks its storage for each answer.
@@ -293,13 +291,9 @@ impl ListedContainer {
         (name, container)
     }
 
-    /// A hand-made label can say anything, so what runs and is not ours is asked for its cgroup.
+    /// A label can say anything, and `podman commit` copies ours: what runs is asked for its cgroup.
     fn unit(&self, up: bool) -> Option<String> {
-        let marked = self.labels.contains_key(MODULE_LABEL);
-        if up
-            && !marked
-            && let Some(cgroup) = systemd::cgroup_of_parent(self.pid)
-        {
+        if up && let Some(cgroup) = systemd::cgroup_of_parent(self.pid) {
             return systemd::unit_of_conmon(&cgroup);
         }
         self.labels.get(UNIT_LABEL).filter(|unit| !unit.is_empty()).cloned()

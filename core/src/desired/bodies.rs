@@ -193,7 +193,8 @@ fn add_unread(input: &Inputs, draft: &Draft, resources: &mut BTreeMap<ResourceKe
 
 fn add_vanished(input: &Inputs, desired: &mut Desired) {
     for (name, entry) in &input.ledger.modules {
-        if desired.modules.contains_key(name.as_str()) || entry.resources.is_empty() {
+        let asks = desired.modules.get(name.as_str()).is_some_and(|module| !module.resources.is_empty());
+        if asks || entry.resources.is_empty() {
             continue;
         }
         let resources = entry.resources.iter().map(|(key, entry)| (key.clone(), from_ledger(entry))).collect();

@@ -7,7 +7,7 @@ use crate::quadlet::Finding;
 
 use super::assets::own_line;
 use super::draft::{Draft, FileDraft};
-use super::{Body, Desired, Inputs, Trouble, bodies};
+use super::{Body, Desired, Inputs, Resource, Trouble, bodies};
 
 /// Adds what the modules themselves have wrong.
 pub(super) fn tell(input: &Inputs, drafts: &[Draft], desired: &mut Desired) {
@@ -100,16 +100,22 @@ fn place(source: &QuadletSource, finding: &Finding) -> String {
 
 fn tell_vanished(input: &Inputs, drafts: &[Draft], desired: &mut Desired) {
     for (name, part) in &mut desired.modules {
-        if drafts.iter().any(|draft| draft.module.name == *name) {
+        let is_there = drafts.iter().any(|draft| draft.module.name == *name);
+        if is_there && !(part.resources.values().all(is_only_in_ledger)) {
             continue;
         }
         for (key, resource) in &mut part.resources {
-            debug_assert_eq!(resource.body, Body::Opaque);
             let ran = part.name.as_ref().and_then(|name| input.ledger.entry(name, key)).is_some_and(|entry| entry.ran);
             let goes_on = if ran { ", and it goes on running" } else { "" };
-            let clause = format!("the directory of module {name} is gone{goes_on}");
+            let state = if is_there { "asks for nothing any more" } else { "is gone" };
+            let clause = format!("the directory of module {name} {state}{goes_on}");
             let hint = Some(format!("put /etc/holdfast/modules/{name} back"));
             resource.troubles.push(Trouble { reason: Reason::MassRemoval, clause, hint });
         }
     }
+}
+
+/// True for what only the ledger knows of: no file of the module asks for it.
+fn is_only_in_ledger(resource: &Resource) -> bool {
+    resource.body == Body::Opaque && resource.source.is_empty() && resource.troubles.is_empty()
 }

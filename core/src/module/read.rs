@@ -205,6 +205,10 @@ impl Reader {
         let mut used: BTreeSet<&str> = BTreeSet::new();
         for (path, kind, text) in std::mem::take(&mut self.quadlets) {
             let name = file_name(&path).to_owned();
+            if !name.chars().all(is_unit_character) {
+                let problem = Problem::error(&path, None, "systemd takes no unit of this name");
+                self.problem(problem.hint("use only a-z, A-Z, 0-9 and : - _ . @ in the file's name"));
+            }
             if name.starts_with('.') && name.matches('.').count() == 1 {
                 self.problem(Problem::error(&path, None, "the file has no name before its extension"));
             }
@@ -311,4 +315,9 @@ fn without_mark(text: &str) -> &str {
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// What systemd allows in the name of a unit.
+fn is_unit_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || ":-_.\\@".contains(c)
 }

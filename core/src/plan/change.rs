@@ -343,7 +343,7 @@ fn removals(given: Given<'_>, held: &BTreeSet<At>, all: &mut BTreeMap<At, Decide
         let Some(desired) = given.desired.modules.get(module).filter(|_| given.scope.has(module)) else { continue };
         // While the whole module is held nothing of it is removed: what it asks for is not known for sure.
         let whole = desired.resources.keys().all(|key| held.contains(&(module.to_owned(), key.clone())));
-        if whole && !desired.resources.is_empty() {
+        if whole || entries.operator_hold.is_some() {
             continue;
         }
         // What is held runs as it was deployed, and may need what its new definition does not name any more: a stop of

@@ -68,10 +68,16 @@ pub(super) fn entry<'a>(ledger: &'a Ledger, module: &str, key: &ResourceKey) -> 
     ledger.entry(&ModuleName::new(module).ok()?, key)
 }
 
-/// True for a container of ours: in the ledger and marked. A label alone, which anybody can copy, is nothing.
+/// True for a container of ours: in the ledger, marked, and run by a unit of its module. A label alone, which anybody can
+/// copy, is nothing.
 pub(super) fn is_our_container(given: Given<'_>, module: &str, key: &ResourceKey, container: &Container) -> bool {
     let marked = container.labels.get(MODULE_LABEL).is_some_and(|label| label == module);
-    marked && (entry(given.ledger, module, key).is_some() || leaving(given, module, key.kind, container).is_some())
+    let entries = ModuleName::new(module).ok().and_then(|name| given.ledger.modules.get(&name));
+    let units =
+        entries.into_iter().flat_map(|module| module.resources.values()).filter_map(|entry| entry.unit.as_ref());
+    let run_by_us = container.unit.as_ref().is_some_and(|unit| units.into_iter().any(|ours| ours == unit));
+    let known = entry(given.ledger, module, key).is_some() || leaving(given, module, key.kind, container).is_some();
+    marked && run_by_us && known
 }
 
 /// The resource of the same module that has this container in the ledger and is gone from the module: a renamed file.

@@ -16,6 +16,7 @@ pub(super) fn steps(given: Given<'_>, held: &BTreeSet<At>, changes: &BTreeMap<At
     let mut steps = Steps { list: Vec::new(), material: BTreeMap::new() };
     let pins = images(given, &order, changes, &mut steps);
     materials(given, &order, changes, &pins, &mut steps);
+    enable(&order, changes, &mut steps);
     let stops = removals(changes, &mut steps);
     let reload = reload(&order, changes, &mut steps);
     checks(given, &order, changes, reload, &mut steps);
@@ -125,6 +126,18 @@ fn materials(
     }
 }
 
+/// Enabled before the one reload, so that systemd sees the links, too.
+fn enable(order: &[At], changes: &BTreeMap<At, Decided>, steps: &mut Steps) {
+    for at in order {
+        if let Some((unit, true)) =
+            changes.get(at).and_then(|decided| Some((decided.planned.unit.clone()?, decided.enable)))
+        {
+            let needs = steps.of(at);
+            steps.push(at, needs, Act::Enable { unit });
+        }
+    }
+}
+
 /// What is gone from its module is stopped while its unit is still known, users before what they use.
 fn removals(changes: &BTreeMap<At, Decided>, steps: &mut Steps) -> BTreeMap<At, StepId> {
     let mut stops = BTreeMap::new();
@@ -189,14 +202,6 @@ fn checks(given: Given<'_>, order: &[At], changes: &BTreeMap<At, Decided>, reloa
         if !unit.contains("@.") {
             let needs: Vec<StepId> = steps.of(at).into_iter().chain(reload).collect();
             steps.material(at, needs, Act::Assert { unit: unit.clone(), source, mark });
-        }
-    }
-    for at in order {
-        if let Some((unit, true)) =
-            changes.get(at).and_then(|decided| Some((decided.planned.unit.clone()?, decided.enable)))
-        {
-            let needs = steps.of(at);
-            steps.push(at, needs, Act::Enable { unit });
         }
     }
 }

@@ -229,3 +229,18 @@ fn a_changed_volume_definition_is_not_called_applied() {
     let plan = decide(&desired, &observed, &ledger);
     assert_eq!(hold(&plan, "volume/data").reason, Reason::VolumeDiffers);
 }
+
+#[test]
+fn a_container_of_our_name_and_label_that_no_unit_of_ours_runs_is_found() {
+    let entry = Entry { unit: Some("ca.service".to_owned()), ..Entry::default() };
+    let ledger = ours(&[("container/ca", entry)]);
+    let labels = BTreeMap::from([("io.holdfast.module".to_owned(), MODULE.to_owned())]);
+    for (unit, found) in [(Some("ca.service"), false), (None, true), (Some("other.service"), true)] {
+        let unit = unit.map(str::to_owned);
+        let container = Container { state: "running".to_owned(), labels: labels.clone(), unit, ..Container::default() };
+        let mut observed = Observed::default();
+        observed.containers.insert("ca".to_owned(), container);
+        let plan = decide(&desired(proxy()), &observed, &ledger);
+        assert_eq!(plan.holds.iter().any(|hold| hold.resource == key("container/ca")), found);
+    }
+}
