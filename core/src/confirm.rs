@@ -7,7 +7,7 @@ use crate::hold::Hold;
 use crate::ledger::{Entry, HoldRecord, Ledger, Pin};
 use crate::name::{HostPath, ModuleName};
 use crate::observed::{Observed, PathState};
-use crate::plan::{Change, Plan, Scope, content_sha256};
+use crate::plan::{Change, Given, Plan, Scope, content_sha256, files_as_wanted};
 use crate::quadlet::MountType;
 use crate::resource::ResourceKey;
 use crate::step::{Act, FileContent, Outcome, PinSource, Step};
@@ -54,6 +54,8 @@ pub fn intents(ledger: &Ledger, plan: &Plan) -> Ledger {
 /// files that were written for it are known all the same.
 #[must_use]
 pub fn confirmed(ledger: &Ledger, plan: &Plan, outcomes: &[Outcome], desired: &Desired, after: &Observed) -> Ledger {
+    let (nothing, all) = (BTreeMap::new(), Scope::All);
+    let given = Given { desired, observed: after, ledger, foreign_quadlets: &nothing, scope: &all };
     let mut ledger = ledger.clone();
     let pins = pins(plan, outcomes);
     for (module, resources) in &plan.resources {
@@ -77,6 +79,8 @@ pub fn confirmed(ledger: &Ledger, plan: &Plan, outcomes: &[Outcome], desired: &D
                 written(entry, step, &pins, module, after);
             }
             if well {
+                // What a run wrote that was cut off is not written again, and is as much ours.
+                entry.paths.extend(files_as_wanted(given, module, key, resource));
                 entry.intent = false;
                 confirm(entry, resource, after);
             }

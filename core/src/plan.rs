@@ -20,6 +20,7 @@ use crate::resource::ResourceKey;
 use crate::step::Step;
 
 pub use files::content_sha256;
+pub(crate) use files::files_as_wanted;
 
 /// What a plan is made from.
 #[derive(Debug, Clone, Copy)]

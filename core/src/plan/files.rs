@@ -102,6 +102,21 @@ pub(super) fn wanted_files(given: Given<'_>, module: &str, key: &ResourceKey, re
     }
 }
 
+/// The files of a resource that hold what they shall hold, with their SHA-256.
+pub(crate) fn files_as_wanted(
+    given: Given<'_>, module: &str, key: &ResourceKey, resource: &Resource,
+) -> Vec<(HostPath, String)> {
+    let on_disk = |path: &HostPath| match given.observed.paths.get(path).map(|facts| &facts.state) {
+        Some(PathState::File { sha256, .. }) => sha256.clone(),
+        _ => None,
+    };
+    let wanted = wanted_files(given, module, key, resource).into_iter();
+    wanted
+        .filter_map(|file| Some((on_disk(&file.path).filter(|disk| file.sha256.as_ref() == Some(disk))?, file.path)))
+        .map(|(sha256, path)| (path, sha256))
+        .collect()
+}
+
 /// Compares what is there with what we wrote and what is wanted.
 pub(super) fn file_state(given: Given<'_>, entry: Option<&Entry>, file: &WantedFile) -> FileState {
     let disk = match given.observed.paths.get(&file.path).map(|facts| &facts.state) {
