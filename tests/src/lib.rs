@@ -244,8 +244,9 @@ impl Host {
             .spawn()
             .expect("start tar");
         let mut from = tar.stdout.take().expect("tar's stdout is piped");
-        // what is there already keeps its mode, and /lib stays a link
-        const SCRIPT: &str = r#"mkdir -p "$1" && tar -C "$1" -xp --no-overwrite-dir --keep-directory-symlink"#;
+        // what is there already keeps its mode, and /lib stays a link; tar's end does not end what this tar sends
+        const SCRIPT: &str =
+            r#"mkdir -p "$1" && tar -C "$1" -xp --no-overwrite-dir --keep-directory-symlink && cat >/dev/null"#;
         self.feed(&["sh", "-c", SCRIPT, "-", dest], |stdin| std::io::copy(&mut from, stdin).map(drop));
         assert!(tar.wait().expect("wait for tar").success(), "tar {}", local.display());
     }

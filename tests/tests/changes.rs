@@ -9,6 +9,7 @@ fn a_change_is_deployed_or_held() {
     host.apply(0);
     let id = |name: &str| host.inspect(name, "{{.Id}}");
     let [moved, rider, same] = ["moved", "rider", "same"].map(id);
+    host.ok("sed -i s/theirs/mine/ /etc/edited-here.conf /etc/edited-twice.conf");
     let network = host.ok("podman network inspect systemd-lane");
 
     host.assign("changes/second");
@@ -33,6 +34,9 @@ fn a_change_is_deployed_or_held() {
     assert_eq!(mounted(&host, "hostfile", "/etc/hostfile.conf"), "answer = 2\n");
     assert_eq!(same, id("same"));
 
+    // What the operator edited stays as it is; so does what the module changed as well.
+    assert_eq!(host.ok("cat /etc/edited-here.conf /etc/edited-twice.conf"), "mine = 1\nmine = 1\n");
+
     // A new path that is empty while the old one has data, and options that Podman would ignore in silence.
     assert_eq!(
         report.held(),
@@ -40,6 +44,7 @@ fn a_change_is_deployed_or_held() {
             "differs container/rider needs-held",
             "differs network/lane volume-differs",
             "differs volume/box volume-differs",
+            "edited file//etc/edited-twice.conf changed-locally",
             "moved container/moved mount-moved",
         ]
     );
@@ -48,7 +53,10 @@ fn a_change_is_deployed_or_held() {
     assert_eq!([&moved, &rider], [&id("moved"), &id("rider")]);
     assert_eq!(network, host.ok("podman network inspect systemd-lane"));
 
-    assert_eq!(report.notes(), ["moved directory//var/lib/moved-old left-behind"], "it is still in use");
+    assert_eq!(
+        report.notes(),
+        ["edited file//etc/edited-here.conf overridden", "moved directory//var/lib/moved-old left-behind"]
+    );
 
     // The change can be taken back: what is in use is still ours.
     host.ok(&format!("sed -i s/moved-new/moved-old/ {MODULES}/moved/moved.container"));

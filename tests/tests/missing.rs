@@ -70,6 +70,11 @@ fn what_is_missing_is_held_until_it_is_provided() {
     }
     nothing_was_tried(&host);
 
+    // What a variable stands for is part of the definition, although the module did not change.
+    host.ok("podman tag localhost/idle:1 localhost/idle:2 && echo TAG=2 >/etc/open.env");
+    assert_eq!(host.apply_with("variable", 0).done(), ["variable container/open recreated"]);
+    assert_eq!(host.apply_with("variable", 0).count("changed"), 0);
+
     // The operator's hold on what runs: it goes on, unchanged, until unhold.
     host.holdfast("hold path --note 'not now'", 0);
     host.ok(&format!("sed -i '/^Network/a Label=a=b' {MODULES}/path/reader.container"));
