@@ -33,8 +33,8 @@ fn units(stdout: &str) -> Vec<GeneratedUnit> {
     units
 }
 
-/// No line inside of a unit looks like this: there are only groups, comments and assignments, and a name has no `=`. It is taken as it is, since
-/// a unit whose name was not understood would be read as a part of the one before it.
+/// No line inside of a unit looks like this: there are only groups, comments and assignments, and a name has no `=`. It
+/// is taken as it is, since a unit whose name was not understood would be read as a part of the one before it.
 fn header(line: &str) -> Option<&str> {
     let name = line.strip_prefix("---")?.strip_suffix("---")?;
     (name.ends_with(".service") && !name.contains(['=', '/'])).then_some(name)
