@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use holdfast_core::account::{self, Account};
 use holdfast_core::confirm;
-use holdfast_core::desired::{self, Desired, Inputs};
+use holdfast_core::desired::{self, Desired, Drafts, Inputs};
 use holdfast_core::expand::{EnvFiles, HostFacts};
 use holdfast_core::generated::{Generated, GeneratedUnit};
 use holdfast_core::ledger::{Ledger, ModuleEntry, OperatorHold};
@@ -262,16 +262,17 @@ impl Sources {
     /// Looks at what the modules ask for. Whose a mounted path is depends on what is there, so that they are put together
     /// again with what was seen; that asks for nothing else to look at.
     async fn look(&self, eyes: &Eyes, scope: &Scope, ledger: &Ledger) -> Result<(Asked, Observed), AgentError> {
-        let unseen = self.assemble(ledger, &Observed::default());
-        let wanted = desired::wanted(&unseen, ledger);
+        let unseen = Observed::default();
+        let drafts = Drafts::read(&self.inputs(ledger, &unseen));
+        let wanted = desired::wanted(&drafts.assemble(&self.inputs(ledger, &unseen)), ledger);
         let observed = eyes.observe(&wanted).await.map_err(observe_error)?;
-        let desired = self.assemble(ledger, &observed);
+        let desired = drafts.assemble(&self.inputs(ledger, &observed));
         let foreign_quadlets = self.foreign_quadlets();
         Ok((Asked { desired, wanted, scope: scope.clone(), foreign_quadlets }, observed))
     }
 
-    fn assemble(&self, ledger: &Ledger, observed: &Observed) -> Desired {
-        desired::assemble(&Inputs {
+    fn inputs<'a>(&'a self, ledger: &'a Ledger, observed: &'a Observed) -> Inputs<'a> {
+        Inputs {
             modules: &self.modules,
             generated: &self.generated,
             host: &self.host,
@@ -282,7 +283,7 @@ impl Sources {
             podman_version: &observed.podman_version,
             ledger,
             seen: &observed.paths,
-        })
+        }
     }
 
     /// Units that Quadlet files outside of our folder make.

@@ -28,6 +28,9 @@ pub use assets::staged;
 pub use draft::environment_files;
 pub use wanted::wanted;
 
+use draft::Draft;
+use reading::Siblings;
+
 /// All that [`assemble`] may know.
 #[derive(Debug, Clone)]
 pub struct Inputs<'a> {
@@ -57,13 +60,40 @@ pub struct Inputs<'a> {
 /// What the modules ask for on this host.
 #[must_use]
 pub fn assemble(input: &Inputs) -> Desired {
-    let drafts = draft::all(input);
-    let directories = directories::judge(input, &drafts);
-    let mut desired = bodies::list(input, &drafts, &directories);
-    needs::tie(input, &drafts, &mut desired);
-    claims::settle(input, &drafts, &directories, &mut desired);
-    troubles::tell(input, &drafts, &mut desired);
-    desired
+    Drafts::read(input).assemble(input)
+}
+
+/// The modules read against the generator's output: the larger part of [`assemble`], and the same before and after a look.
+pub struct Drafts<'a> {
+    drafts: Vec<Draft<'a>>,
+    siblings: Siblings,
+    podman_version: String,
+}
+
+impl<'a> Drafts<'a> {
+    /// Reads them.
+    #[must_use]
+    pub fn read(input: &Inputs<'a>) -> Self {
+        let siblings = Siblings::of(input);
+        Self { drafts: draft::all(input, &siblings), siblings, podman_version: input.podman_version.to_owned() }
+    }
+
+    /// What they ask for on this host. The input is the one that was read; only ledger and look may be others.
+    #[must_use]
+    pub fn assemble(&self, input: &Inputs) -> Desired {
+        // What the generator complains of is told with Podman's version, which only a look knows.
+        let is_known = self.podman_version == input.podman_version;
+        if !is_known && self.drafts.iter().any(|draft| !draft.problems.is_empty()) {
+            return Drafts::read(input).assemble(input);
+        }
+        let drafts = &self.drafts;
+        let directories = directories::judge(input, drafts);
+        let mut desired = bodies::list(input, drafts, &directories);
+        needs::tie(input, drafts, &self.siblings, &mut desired);
+        claims::settle(input, drafts, &directories, &mut desired);
+        troubles::tell(input, drafts, &mut desired);
+        desired
+    }
 }
 
 /// Everything that is asked for on this host.

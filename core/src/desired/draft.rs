@@ -50,9 +50,8 @@ impl Draft<'_> {
 }
 
 /// Reads every module against the generator's output.
-pub(super) fn all<'a>(input: &Inputs<'a>) -> Vec<Draft<'a>> {
-    let siblings = Siblings::of(input);
-    input.modules.iter().map(|module| draft(input, module, &siblings)).collect()
+pub(super) fn all<'a>(input: &Inputs<'a>, siblings: &Siblings) -> Vec<Draft<'a>> {
+    input.modules.iter().map(|module| draft(input, module, siblings)).collect()
 }
 
 /// The files that `[Service] EnvironmentFile=` names, as paths on the host: to be read before [`super::assemble`].

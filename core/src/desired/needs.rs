@@ -10,15 +10,14 @@ use super::reading::Siblings;
 use super::{Body, Desired, Inputs, Need, bodies, directories, reading, real, units};
 
 /// Fills in the needs of all resources.
-pub(super) fn tie(input: &Inputs, drafts: &[Draft], desired: &mut Desired) {
+pub(super) fn tie(input: &Inputs, drafts: &[Draft], siblings: &Siblings, desired: &mut Desired) {
     let index = Index::of(input, drafts, desired);
-    let siblings = Siblings::of(input);
     let mut needs: BTreeMap<Id, BTreeSet<Need>> = BTreeMap::new();
     for draft in drafts {
         let module = draft.module.name.as_str();
         for (file_name, file) in &draft.files {
             let id = (module.to_owned(), bodies::quadlet_key(file_name, file));
-            needs.insert(id, quadlet(input, &index, &siblings, draft, file));
+            needs.insert(id, quadlet(input, &index, siblings, draft, file));
         }
         for (name, unit) in &draft.module.units {
             let id = (module.to_owned(), ResourceKey::new(Kind::Unit, name));
