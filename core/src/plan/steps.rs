@@ -210,23 +210,24 @@ fn checks(given: Given<'_>, order: &[At], changes: &BTreeMap<At, Decided>, reloa
 fn runs(
     given: Given<'_>, order: &[At], changes: &BTreeMap<At, Decided>, stops: &BTreeMap<At, StepId>, steps: &mut Steps,
 ) {
+    let mut runs: BTreeMap<&At, StepId> = BTreeMap::new();
     for at in order {
         let Some(decided) = changes.get(at) else { continue };
         let Some(unit) = decided.planned.unit.clone() else { continue };
         let mut needs = steps.of(at);
-        needs.extend(needed(given, at).iter().flat_map(|needed| steps.of(needed)));
+        for needed in &needed(given, at) {
+            needs.extend(steps.of(needed));
+            needs.extend(runs.get(needed));
+        }
         let container = decided.planned.object.clone().filter(|_| at.1.kind == Kind::Container);
         let live = container.as_ref().and_then(|name| given.observed.containers.get(name));
         let former = live.and_then(|live| leaving(given, &at.0, at.1.kind, live));
         needs.extend(former.and_then(|key| stops.get(&(at.0.clone(), key))));
-        match decided.run {
-            Run::Nothing => {}
-            Run::Start => {
-                steps.push(at, needs, Act::Start { unit, container });
-            }
-            Run::Restart => {
-                steps.push(at, needs, Act::Restart { unit, container });
-            }
-        }
+        let act = match decided.run {
+            Run::Nothing => continue,
+            Run::Start => Act::Start { unit, container },
+            Run::Restart => Act::Restart { unit, container },
+        };
+        runs.insert(at, steps.push(at, needs, act));
     }
 }
