@@ -1,6 +1,6 @@
 //! Promise 12: what is gone from a module goes from the host, but for its data; a directory that vanished removes nothing.
 
-use holdfast_tests::{Host, MODULES, foreign_snapshot};
+use holdfast_tests::{Host, MODULES, assert_same, foreign_snapshot};
 
 #[test]
 fn removing_from_a_module_removes_from_the_host_but_no_data() {
@@ -15,12 +15,13 @@ fn removing_from_a_module_removes_from_the_host_but_no_data() {
     assert_eq!(two, foreign_snapshot(&host, &["two"], &[]));
     a_file_is_renamed(&host);
     a_directory_vanishes(&host);
+    what_is_held_keeps_what_it_uses(&host);
     assert_eq!(side, foreign_snapshot(&host, &["side"], &[]));
 }
 
 fn files_are_removed(host: &Host) {
     host.assign("removal/second");
-    let report = host.apply(0);
+    let report = host.apply_with("shop", 0);
     assert_eq!(
         report.done(),
         [
@@ -79,4 +80,21 @@ fn a_directory_vanishes(host: &Host) {
     let report = host.apply(0);
     assert_eq!(report.count("changed"), 0, "{report}");
     assert_eq!(report["ended"][0]["reason"], "mass-removal", "{report}");
+}
+
+/// A stop of the volume's unit would stop the container, which requires it as it was deployed.
+fn what_is_held_keeps_what_it_uses(host: &Host) {
+    let before = foreign_snapshot(host, &["kept"], &[]);
+    host.assign("removal/fourth");
+    let report = host.apply(6);
+    assert_eq!(report.held(), ["kept container/kept missing-secret"]);
+    assert_eq!(report.notes(), ["kept volume/kept-data left-behind"]);
+    assert_eq!(report.count("removed"), 0);
+    assert_same(&before, &foreign_snapshot(host, &["kept"], &[]), "what is held goes on running");
+    assert_eq!(host.property("kept-data-volume", "ActiveState"), "active");
+
+    host.ok("printf secret | podman secret create kept-password -");
+    assert_eq!(host.apply(0).done(), ["kept container/kept recreated", "kept volume/kept-data removed"]);
+    assert_eq!(host.ok("cat /var/lib/containers/storage/volumes/systemd-kept-data/_data/version"), "1.27.3\n");
+    host.nothing_failed();
 }
