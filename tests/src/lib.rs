@@ -12,6 +12,16 @@
 //! assert_eq!(host.ok("curl -fsS localhost:8080/version"), "1.0\n");
 //! ```
 //!
+//! [`Host::with_holdfast`] has the `holdfast` command as well. Modules are in
+//! `tests/modules/CASE/MODULE/`, a folder of modules for each case:
+//!
+//! ```no_run
+//! let host = holdfast_tests::Host::with_holdfast("web");
+//! host.assign("founding-outage");
+//! let report = host.apply(6); // the exit status that it must end with
+//! assert_eq!(report.held(), ["mail container/mailer found"]);
+//! ```
+//!
 //! Tests need root. What they need besides, `tests/host/setup` installs and
 //! makes, once per machine; the first host of each test process runs it.
 //!
