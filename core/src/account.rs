@@ -7,7 +7,7 @@ use crate::name::ModuleName;
 use crate::plan::{Change, Plan, Planned, Scope};
 use crate::report::{Counts, Deployed, EntryOutcome, HeldEntry, HoldEnded, Report, ReportEntry, ReportResult};
 use crate::resource::ResourceKey;
-use crate::step::{Outcome, StepId};
+use crate::step::{Outcome, StepId, Stop};
 
 /// What a report is made from.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,7 @@ pub fn report(account: Account<'_>) -> Report {
     Report {
         report: report.to_owned(),
         action: "apply".to_owned(),
-        result: result(&counts),
+        result: result(&counts, account.outcomes),
         counts,
         started_usec,
         duration_usec,
@@ -82,7 +82,16 @@ pub fn report(account: Account<'_>) -> Report {
     }
 }
 
-fn result(counts: &Counts) -> ReportResult {
+fn result(counts: &Counts, outcomes: &[Outcome]) -> ReportResult {
+    let stopped = outcomes.iter().find_map(|outcome| match outcome {
+        Outcome::Stopped(stop) => Some(*stop),
+        Outcome::Done | Outcome::Pinned(_) | Outcome::Failed(_) | Outcome::NotAttempted { after: _ } => None,
+    });
+    match stopped {
+        Some(Stop::Canceled) => return ReportResult::Canceled,
+        Some(Stop::Terminated) => return ReportResult::Interrupted,
+        None => {}
+    }
     let failed = counts.failed + counts.not_attempted > 0;
     match (failed, counts.applied + counts.removed > 0, counts.held > 0) {
         (true, true, _) => ReportResult::Partial,
@@ -117,11 +126,14 @@ fn outcome(account: Account<'_>, module: &str, key: &ResourceKey, planned: &Plan
                     exit_status: failure.exit_status,
                 });
             }
-            Outcome::NotAttempted { after } => not_attempted = not_attempted.or(Some(*after)),
+            Outcome::NotAttempted { after } => {
+                not_attempted = not_attempted.or_else(|| Some(name_of(account.plan, *after)));
+            }
+            Outcome::Stopped(stop) => not_attempted = not_attempted.or_else(|| Some(stop.token().to_owned())),
         }
     }
     if let Some(after) = not_attempted {
-        return Some(EntryOutcome::NotAttempted { after: name_of(account.plan, after) });
+        return Some(EntryOutcome::NotAttempted { after });
     }
     if let Some(error) = account.verified.and_then(|verified| unverified(verified, module, key)) {
         return Some(EntryOutcome::Failed { step: "verify".to_owned(), error, errno: None, exit_status: None });

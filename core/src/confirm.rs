@@ -116,7 +116,7 @@ pub(crate) fn is_for(step: &Step, module: &str, key: &ResourceKey) -> bool {
 fn pins<'a>(plan: &Plan, outcomes: &'a [Outcome]) -> BTreeMap<usize, &'a Pin> {
     let pinned = |(id, (_, outcome)): (usize, (&Step, &'a Outcome))| match outcome {
         Outcome::Pinned(pin) => Some((id, pin)),
-        Outcome::Done | Outcome::Failed(_) | Outcome::NotAttempted { after: _ } => None,
+        Outcome::Done | Outcome::Failed(_) | Outcome::NotAttempted { after: _ } | Outcome::Stopped(_) => None,
     };
     plan.steps.iter().zip(outcomes).enumerate().filter_map(pinned).collect()
 }

@@ -13,6 +13,7 @@ use thiserror::Error;
 
 pub use self::bounds::cut;
 pub use self::escape::escape;
+pub(crate) use self::sentence::not_attempted;
 pub use self::text::VERBS;
 use crate::hold::{Cause, Reason};
 use crate::plan::Note;
@@ -28,6 +29,7 @@ pub struct Report {
     /// How it ended.
     pub result: ReportResult,
     /// The numbers.
+    #[serde(flatten)]
     pub counts: Counts,
     /// When it began: microseconds since 1970.
     pub started_usec: u64,
@@ -57,6 +59,8 @@ pub enum ReportResult {
     Failed,
     /// It was cut off.
     Interrupted,
+    /// Somebody canceled it; what was begun was finished.
+    Canceled,
 }
 
 /// `total = applied + held + failed + not_attempted`; removed ones are counted apart.
@@ -82,6 +86,7 @@ pub struct Counts {
 
 /// One resource in a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "json::EntryRow", try_from = "json::EntryRow")]
 pub struct ReportEntry {
     /// Its module.
     pub module: String,
@@ -94,8 +99,7 @@ pub struct ReportEntry {
 }
 
 /// What became of a resource.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryOutcome {
     /// It was not there and is now.
     Created(Deployed),
@@ -120,7 +124,8 @@ pub enum EntryOutcome {
     },
     /// It was not tried.
     NotAttempted {
-        /// The resource that failed before it, as `MODULE kind/name`.
+        /// The resource that failed before it, as `MODULE kind/name`; or the token of what stopped the run, see
+        /// [`crate::step::Stop`].
         after: String,
     },
 }
@@ -135,7 +140,7 @@ pub struct Deployed {
 }
 
 /// A hold in a report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldEntry {
     /// The reason.
     pub reason: Reason,
@@ -267,7 +272,8 @@ impl Counts {
 
 impl ReportResult {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Done, Self::Held, Self::Partial, Self::Failed, Self::Interrupted];
+    pub const ALL: [Self; 6] =
+        [Self::Done, Self::Held, Self::Partial, Self::Failed, Self::Interrupted, Self::Canceled];
 
     /// The word in HOLDFAST_RESULT= and on the bus.
     #[must_use]
@@ -278,6 +284,7 @@ impl ReportResult {
             Self::Partial => "partial",
             Self::Failed => "failed",
             Self::Interrupted => "interrupted",
+            Self::Canceled => "canceled",
         }
     }
 }
@@ -332,8 +339,8 @@ impl Report {
             ReportResult::Held => 6,
             ReportResult::Partial => 3,
             ReportResult::Failed => 1,
-            ReportResult::Interrupted if self.counts.applied == 0 => 1,
-            ReportResult::Interrupted => 3,
+            ReportResult::Interrupted | ReportResult::Canceled if self.counts.applied == 0 => 1,
+            ReportResult::Interrupted | ReportResult::Canceled => 3,
         }
     }
 

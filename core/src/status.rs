@@ -3,13 +3,16 @@
 pub mod changes;
 pub mod holds;
 mod judge;
+mod rows;
 #[cfg(test)]
 mod tests;
+pub mod view;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::desired::Desired;
@@ -17,7 +20,7 @@ use crate::hold::{Hold, Reason};
 use crate::ledger::Ledger;
 use crate::observed::Observed;
 use crate::plan::Plan;
-use crate::report::{EntryOutcome, Report, escape};
+use crate::report::{EntryOutcome, Report, escape, not_attempted};
 use crate::resource::ResourceKey;
 use judge::{Judge, Verdict};
 
@@ -52,7 +55,7 @@ impl From<&Report> for LastApply {
     fn from(report: &Report) -> Self {
         let why = |outcome: &EntryOutcome| match outcome {
             EntryOutcome::Failed { step, error, errno: _, exit_status: _ } => Some(format!("{step}: {error}")),
-            EntryOutcome::NotAttempted { after } => Some(format!("not tried, because {after} failed")),
+            EntryOutcome::NotAttempted { after } => Some(format!("not tried, because {}", not_attempted(after))),
             EntryOutcome::Created(_)
             | EntryOutcome::Changed(_)
             | EntryOutcome::Recreated(_)
@@ -112,7 +115,7 @@ impl fmt::Display for State {
 }
 
 /// `total = applied + held + failed + stopped + pending`; what will be removed is counted apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// What was asked.
     pub total: u32,
@@ -130,8 +133,9 @@ pub struct Counts {
     pub to_remove: u32,
 }
 
-/// How one module is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How one module is. In JSON, a row of `status --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "rows::ModuleRow", try_from = "rows::ModuleRow")]
 pub struct ModuleStatus {
     /// Its directory's name.
     pub name: String,
@@ -150,7 +154,7 @@ pub struct ModuleStatus {
     /// Why it is not fine: the first cause, as a clause.
     pub cause: Option<String>,
     /// How many further causes there are.
-    pub more: usize,
+    pub more: u32,
     /// What can be run to learn more or to go on.
     pub hint: Option<String>,
 }
@@ -182,19 +186,24 @@ impl Dress<'static> {
 }
 
 impl Status {
-    /// The status of some modules; an empty list means all.
+    /// The status of all modules.
     #[must_use]
-    pub fn of(sources: &Sources<'_>, last: Option<LastApply>, modules: &[String]) -> Self {
+    pub fn of(sources: &Sources<'_>, last: Option<LastApply>) -> Self {
         let judge = Judge::new(sources, last.as_ref());
         let plan = sources.plan;
         let mut names: BTreeSet<&str> = sources.desired.modules.keys().map(String::as_str).collect();
         names.extend(plan.resources.keys().map(String::as_str));
         names.extend(plan.holds.iter().map(|hold| hold.module.as_str()));
-        names.retain(|name| modules.is_empty() || modules.iter().any(|asked| asked == name));
-        let mut modules: Vec<ModuleStatus> = names.into_iter().map(|name| judge.module(name)).collect();
+        let modules = names.into_iter().map(|name| judge.module(name)).collect();
+        Self::new(sources.observed.taken_usec, last, modules)
+    }
+
+    /// The status of a host whose modules are these.
+    #[must_use]
+    pub fn new(observed_usec: u64, last: Option<LastApply>, mut modules: Vec<ModuleStatus>) -> Self {
         modules.sort_by(|a, b| (a.state, b.counts.held, &a.name).cmp(&(b.state, a.counts.held, &b.name)));
         let counts = modules.iter().fold(Counts::default(), |sum, module| sum.plus(module.counts));
-        Self { observed_usec: sources.observed.taken_usec, last, counts, modules }
+        Self { observed_usec, last, counts, modules }
     }
 
     /// The worst state of all; applied where nothing is asked for.
@@ -224,8 +233,8 @@ impl Status {
             "observed_usec": observed_usec,
             "last_report": last.as_ref().map(|last| &last.report),
             "last_apply_usec": last.as_ref().map(|last| last.finished_usec),
-            "counts": counts.to_json(),
-            "modules": modules.iter().map(ModuleStatus::to_json).collect::<Vec<_>>(),
+            "counts": counts,
+            "modules": modules,
         })
     }
 
@@ -262,40 +271,9 @@ impl Counts {
             to_remove: self.to_remove + to_remove,
         }
     }
-
-    fn to_json(self) -> Value {
-        let Self { total, applied, held, failed, stopped, pending, to_remove } = self;
-        json!({
-            "total": total, "applied": applied, "held": held, "failed": failed, "stopped": stopped,
-            "pending": pending, "to_remove": to_remove,
-        })
-    }
 }
 
 impl ModuleStatus {
-    fn to_json(&self) -> Value {
-        let Self { name, state, counts, wanted, running, reasons, waiting_on_take, cause, more, hint } = self;
-        let reasons: BTreeMap<&str, u32> = reasons.iter().map(|(reason, n)| (reason.token(), *n)).collect();
-        json!({
-            "name": name,
-            "state": state.token(),
-            "total": counts.total,
-            "applied": counts.applied,
-            "held": counts.held,
-            "failed": counts.failed,
-            "stopped": counts.stopped,
-            "pending": counts.pending,
-            "to_remove": counts.to_remove,
-            "wanted": wanted,
-            "running": running,
-            "waiting_on_take": waiting_on_take,
-            "reasons": reasons,
-            "cause": cause,
-            "more_causes": more,
-            "hint": hint,
-        })
-    }
-
     /// "0 of 3 containers run".
     fn containers(&self) -> String {
         let (running, wanted) = (self.running, self.wanted);

@@ -187,6 +187,29 @@ pub enum Outcome {
         /// The failed one.
         after: StepId,
     },
+    /// It was not tried, because the run was told to stop before it.
+    Stopped(Stop),
+}
+
+/// Why a run ends before its last step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// Somebody who may do so canceled the job.
+    Canceled,
+    /// The agent itself must end.
+    Terminated,
+}
+
+impl Stop {
+    /// The word in HOLDFAST_AFTER= of what was not attempted because of it.
+    #[must_use]
+    pub fn token(self) -> &'static str {
+        match self {
+            Self::Canceled => "canceled",
+            Self::Terminated => "terminated",
+        }
+    }
 }
 
 /// What a failed step says.

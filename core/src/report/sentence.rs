@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Counts, Deployed, EntryOutcome, HoldEnded, Report, ReportEntry};
+use crate::step::Stop;
 
 impl Report {
     /// The line that ends every apply:
@@ -67,7 +68,7 @@ impl ReportEntry {
                 format!("{resource} of {module} failed: {step}: {error}")
             }
             EntryOutcome::NotAttempted { after } => {
-                format!("{resource} of {module} was not attempted, because {after} failed")
+                format!("{resource} of {module} was not attempted, because {}", not_attempted(after))
             }
         }
     }
@@ -86,6 +87,15 @@ impl HoldEnded {
             other => other,
         };
         format!("{resource} of {module} is no longer held ({reason}): {how}")
+    }
+}
+
+/// Why something was not attempted, as a clause.
+pub(crate) fn not_attempted(after: &str) -> String {
+    match after {
+        stop if stop == Stop::Canceled.token() => "the job was canceled".to_owned(),
+        stop if stop == Stop::Terminated.token() => "the agent had to end".to_owned(),
+        failed => format!("{failed} failed"),
     }
 }
 

@@ -197,7 +197,7 @@ fn json_has_the_same_keys_for_every_resource() {
         sentence: "a tag moved".to_owned(),
         unit: None,
     });
-    let json = report.to_json();
+    let json = report.to_json().unwrap();
     for (pointer, value) in [
         ("/schema", serde_json::json!(1)),
         ("/report", serde_json::json!("9f3c".repeat(8))),

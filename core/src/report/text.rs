@@ -18,8 +18,13 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // One line, however long: it is the one that scripts look for.
         writeln!(f, "{}", escape(&self.sentence()))?;
-        if self.result == ReportResult::Interrupted {
-            wrapped(f, "", "  ", "It was cut off: what is listed was done, and what is not listed is not known.")?;
+        match self.result {
+            ReportResult::Interrupted if self.counts.not_attempted == 0 => {
+                wrapped(f, "", "  ", "It was cut off: what is listed was done, and what is not listed is not known.")?;
+            }
+            ReportResult::Interrupted => wrapped(f, "", "  ", "The agent had to end: the next apply does the rest.")?,
+            ReportResult::Canceled => wrapped(f, "", "  ", "It was canceled: the next apply does the rest.")?,
+            ReportResult::Done | ReportResult::Held | ReportResult::Partial | ReportResult::Failed => {}
         }
         self.write_held(f)?;
         self.write_failed(f)?;

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::holds::Holds;
-use super::{Dress, SCHEMA, Sources};
+use super::{Dress, SCHEMA};
 use crate::plan::{Change, Note, Planned};
 use crate::report::escape;
-use crate::resource::ResourceKey;
+use crate::resource::{Kind, ResourceKey};
 use crate::step::Step;
 
 /// The changes and holds of a look.
@@ -17,45 +18,71 @@ pub struct Changes {
     /// When the host was looked at: microseconds since 1970.
     pub observed_usec: u64,
     /// Everything that is not unchanged.
-    pub changes: Vec<(String, ResourceKey, Planned)>,
+    pub changes: Vec<ChangeRow>,
     /// How many resources are as asked for.
-    pub unchanged: usize,
+    pub unchanged: u32,
     /// What would be done, in this order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepRow>,
     /// What is held.
     pub holds: Holds,
     /// Worth knowing.
     pub notes: Vec<Note>,
 }
 
-impl Changes {
-    /// The changes of some modules; an empty list means all.
-    #[must_use]
-    pub fn of(sources: &Sources<'_>, modules: &[String]) -> Self {
-        let asked = |module: &String| modules.is_empty() || modules.contains(module);
-        let plan = sources.plan;
-        let all = plan.resources.iter().filter(|(module, _)| asked(module));
-        let all =
-            all.flat_map(|(module, resources)| resources.iter().map(move |(key, planned)| (module, key, planned)));
-        let (same, other): (Vec<_>, Vec<_>) = all.partition(|(_, _, planned)| planned.change == Change::Unchanged);
-        Self {
-            observed_usec: sources.observed.taken_usec,
-            changes: other.into_iter().map(|(m, key, planned)| (m.clone(), key.clone(), planned.clone())).collect(),
-            unchanged: same.len(),
-            steps: plan.steps.iter().filter(|step| asked(&step.module)).cloned().collect(),
-            holds: Holds::of(sources, modules, None),
-            notes: plan.notes.iter().filter(|note| asked(&note.module)).cloned().collect(),
-        }
-    }
+/// What happens to one resource. In JSON, a row of `plan --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeRow {
+    /// Its module.
+    pub module: String,
+    /// The resource.
+    pub resource: ResourceKey,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its unit.
+    pub unit: Option<String>,
+    /// Podman's name of what it makes.
+    pub object: Option<String>,
+    /// The verb.
+    pub change: Change,
+    /// Its image, as the module writes it.
+    pub image: Option<String>,
+    /// Why: a clause.
+    pub because: String,
+}
 
+/// One act that would be done, without its content: no file's text leaves by this door.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepRow {
+    /// The module that it is for.
+    pub module: String,
+    /// The resource that it is for.
+    pub resource: ResourceKey,
+    /// The act, in words.
+    pub step: String,
+}
+
+impl From<&Step> for StepRow {
+    fn from(step: &Step) -> Self {
+        let Step { module, resource, needs: _, act } = step;
+        Self { module: module.clone(), resource: resource.clone(), step: act.to_string() }
+    }
+}
+
+impl ChangeRow {
+    /// None for what is unchanged.
+    pub(super) fn of(module: &str, resource: &ResourceKey, planned: &Planned) -> Option<Self> {
+        let Planned { change, unit, image, because, object } = planned.clone();
+        let (module, resource, kind) = (module.to_owned(), resource.clone(), resource.kind);
+        (change != Change::Unchanged).then_some(Self { module, resource, kind, unit, object, change, image, because })
+    }
+}
+
+impl Changes {
     /// `plan --json`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let Self { observed_usec, changes, unchanged, steps, holds, notes } = self;
-        let changes: Vec<Value> = changes.iter().map(change_json).collect();
-        let steps: Vec<Value> = steps.iter().map(step_json).collect();
         let holds = holds.to_json();
-        let notes: Vec<Value> = notes.iter().map(note_json).collect();
         json!({
             "schema": SCHEMA,
             "observed_usec": observed_usec,
@@ -74,7 +101,7 @@ impl Changes {
     }
 
     fn count(&self, change: Change) -> usize {
-        self.changes.iter().filter(|(_, _, planned)| planned.change == change).count()
+        self.changes.iter().filter(|row| row.change == change).count()
     }
 }
 
@@ -89,25 +116,6 @@ fn verb(change: Change) -> &'static str {
     }
 }
 
-fn change_json((module, resource, planned): &(String, ResourceKey, Planned)) -> Value {
-    let Planned { change, unit, image, because, object } = planned;
-    json!({
-        "module": module, "resource": resource, "kind": resource.kind, "unit": unit, "object": object,
-        "change": change, "image": image, "because": because,
-    })
-}
-
-/// A step without its content: no file's text leaves by this door.
-fn step_json(step: &Step) -> Value {
-    let Step { module, resource, needs: _, act } = step;
-    json!({ "module": module, "resource": resource, "step": act.to_string() })
-}
-
-fn note_json(note: &Note) -> Value {
-    let Note { module, resource, note, sentence, unit: _ } = note;
-    json!({ "module": module, "resource": resource, "note": note, "sentence": sentence })
-}
-
 struct Text<'a> {
     changes: &'a Changes,
     dress: &'a Dress<'a>,
@@ -119,12 +127,12 @@ impl fmt::Display for Text<'_> {
         let numbers = [Change::Create, Change::Change, Change::Recreate, Change::Remove];
         let numbers = numbers.map(|change| format!("{} to {}", self.changes.count(change), verb(change)));
         writeln!(f, "plan: {}, {unchanged} unchanged, {} held", numbers.join(", "), holds.holds.len())?;
-        let module_width = changes.iter().map(|(module, _, _)| module.len()).max().unwrap_or_default();
-        let key_width = changes.iter().map(|(_, key, _)| key.to_string().chars().count()).max().unwrap_or_default();
-        for (module, key, planned) in changes {
-            let key = key.to_string();
-            let (module, key, because) = (escape(module), escape(&key), escape(&planned.because));
-            let verb = verb(planned.change);
+        let module_width = changes.iter().map(|row| row.module.len()).max().unwrap_or_default();
+        let key_width = changes.iter().map(|row| row.resource.to_string().chars().count()).max().unwrap_or_default();
+        for ChangeRow { module, resource, kind: _, unit: _, object: _, change, image: _, because } in changes {
+            let key = resource.to_string();
+            let (module, key, because) = (escape(module), escape(&key), escape(because));
+            let verb = verb(*change);
             writeln!(f, "  {module:<module_width$}  {verb:<8}  {key:<key_width$}  {because}")?;
         }
         for note in notes {

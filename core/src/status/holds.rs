@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::rows::HoldRow;
 use super::{Dress, SCHEMA, Sources, State, is_root};
 use crate::hold::{Hold, Reason};
 use crate::ledger::HoldRecord;
@@ -19,8 +21,9 @@ pub struct Holds {
     pub holds: Vec<HoldSince>,
 }
 
-/// A hold, and since when.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A hold, and since when. In JSON, a row of `holds --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "HoldRow", from = "HoldRow")]
 pub struct HoldSince {
     /// The hold.
     pub hold: Hold,
@@ -29,18 +32,15 @@ pub struct HoldSince {
 }
 
 impl Holds {
-    /// The holds of some modules (an empty list means all), maybe for one reason only.
+    /// All holds of a look.
     #[must_use]
-    pub fn of(sources: &Sources<'_>, modules: &[String], reason: Option<Reason>) -> Self {
+    pub fn of(sources: &Sources<'_>) -> Self {
         let observed_usec = sources.observed.taken_usec;
-        let asked = |hold: &&Hold| {
-            (modules.is_empty() || modules.contains(&hold.module)) && reason.is_none_or(|r| hold.reason == r)
-        };
         let since = |hold: &Hold| {
             let known = sources.ledger.holds.get(&hold.module).and_then(|module| module.get(&hold.resource));
             known.filter(|known| known.reason == hold.reason).map(|HoldRecord { reason: _, since_usec }| *since_usec)
         };
-        let holds = sources.plan.holds.iter().filter(asked);
+        let holds = sources.plan.holds.iter();
         let mut holds: Vec<HoldSince> = holds
             .map(|hold| HoldSince { hold: hold.clone(), since_usec: since(hold).unwrap_or(observed_usec) })
             .collect();
@@ -48,11 +48,17 @@ impl Holds {
         Self { observed_usec, holds }
     }
 
+    /// Only those for one reason.
+    #[must_use]
+    pub fn only(mut self, reason: Reason) -> Self {
+        self.holds.retain(|held| held.hold.reason == reason);
+        self
+    }
+
     /// `holds --json`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let Self { observed_usec, holds } = self;
-        let holds: Vec<Value> = holds.iter().map(HoldSince::to_json).collect();
         json!({ "schema": SCHEMA, "observed_usec": observed_usec, "holds": holds })
     }
 
@@ -60,31 +66,6 @@ impl Holds {
     #[must_use]
     pub fn text<'a>(&'a self, dress: &'a Dress<'a>) -> impl fmt::Display + 'a {
         Text { holds: self, dress }
-    }
-}
-
-impl HoldSince {
-    /// One hold in JSON. Images are compared by no verb yet, so `running`, `pinned` and `direction` are null.
-    fn to_json(&self) -> Value {
-        let Self { hold, since_usec } = self;
-        let Hold { module, resource, unit, reason, also, cause, sentence, hint, waiting_on_take } = hold;
-        json!({
-            "module": module,
-            "resource": resource,
-            "kind": resource.kind,
-            "unit": unit,
-            "reason": reason,
-            "also": also,
-            "cause": cause.resource,
-            "cause_module": cause.module,
-            "sentence": sentence,
-            "hint": hint,
-            "waiting_on_take": waiting_on_take,
-            "since_usec": since_usec,
-            "running": null,
-            "pinned": null,
-            "direction": null,
-        })
     }
 }
 

@@ -81,7 +81,8 @@ impl<'a> Judge<'a> {
         }
         worst.sort_by_key(|(state, _, _)| *state);
         let state = worst.first().map_or(State::Applied, |(state, _, _)| *state);
-        let more = worst.iter().filter(|(other, _, _)| *other == state).count().saturating_sub(1);
+        let others = worst.iter().filter(|(other, _, _)| *other == state).count().saturating_sub(1);
+        let more = u32::try_from(others).unwrap_or(u32::MAX);
         let (cause, hint) = match worst.into_iter().next() {
             Some((_, cause, hint)) => (Some(cause), hint),
             None => (None, None),
@@ -285,7 +286,7 @@ fn counts_as_container(key: &ResourceKey) -> bool {
     matches!(key.kind, Kind::Container | Kind::Kube)
 }
 
-fn held_state(reasons: &BTreeMap<Reason, u32>, waiting_on_take: bool) -> Option<State> {
+pub(super) fn held_state(reasons: &BTreeMap<Reason, u32>, waiting_on_take: bool) -> Option<State> {
     let first = *reasons.keys().next()?;
     Some(match first {
         Reason::Unreadable => State::Unreadable,

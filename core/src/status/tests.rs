@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::changes::Changes;
 use super::holds::Holds;
+use super::view::View;
 use super::{Dress, LastApply, Sources, State, Status};
 use crate::desired::{Body, Desired, Need, Resource};
 use crate::hold::{Cause, Hold, Reason};
@@ -30,7 +30,7 @@ impl Host {
     }
 
     fn status(&self) -> Status {
-        Status::of(&self.sources(), self.last.clone(), &[])
+        Status::of(&self.sources(), self.last.clone())
     }
 
     fn text(&self) -> String {
@@ -276,7 +276,7 @@ fn only_what_is_asked_about_decides() {
     let mut host = Host::default();
     host.fine("web", "web");
     host.hold("late", "container/late", Reason::MissingSecret, "container/late", "secret key does not exist");
-    let status = Status::of(&host.sources(), None, &["web".to_owned()]);
+    let status = View::of(&host.sources(), None).only(&["web".to_owned()]).status();
     assert_eq!((status.exit_status(), status.modules.len()), (0, 1));
     assert_eq!(host.status().state(), State::Held(Reason::MissingSecret));
 }
@@ -311,7 +311,7 @@ fn holds_tell_reason_cause_since_and_way_out() {
     let key = ResourceKey::new(Kind::Volume, "data");
     host.ledger.holds.entry("web".into()).or_default().insert(key, record);
 
-    let all = Holds::of(&host.sources(), &["web".to_owned()], None);
+    let all = View::of(&host.sources(), None).only(&["web".to_owned()]).holds();
     assert_eq!(
         all.text(&Dress::PLAIN).to_string(),
         "2 held in 1 module(s)   (looked at 900)\n\
@@ -321,7 +321,7 @@ fn holds_tell_reason_cause_since_and_way_out() {
          (since 900; because of volume/data; also missing-secret)\n\
          \u{20} Hint: podman volume inspect data\n"
     );
-    let json = Holds::of(&host.sources(), &[], Some(Reason::NeedsHeld)).to_json();
+    let json = Holds::of(&host.sources()).only(Reason::NeedsHeld).to_json();
     assert_eq!(json["holds"].as_array().map(Vec::len), Some(1));
     let hold = &json["holds"][0];
     assert_eq!((hold["resource"].as_str(), hold["kind"].as_str()), (Some("container/web"), Some("container")));
@@ -335,7 +335,7 @@ fn a_plan_lists_changes_and_holds() {
     host.fine("web", "web");
     host.plan("web", "file//etc/web.conf", Change::Create, "it is not there");
     host.hold("web", "container/x", Reason::Masked, "container/x", "x.service is masked");
-    let changes = Changes::of(&host.sources(), &[]);
+    let changes = View::of(&host.sources(), None).changes();
     let text = changes.text(&Dress::PLAIN).to_string();
     assert!(
         text.starts_with("plan: 1 to create, 0 to change, 0 to recreate, 0 to remove, 1 unchanged, 1 held\n"),
@@ -356,12 +356,36 @@ fn what_holds_a_whole_module_is_said_once() {
     assert_eq!(module.state, State::Held(Reason::Operator));
 }
 
+/// What crosses a door says the same on the other side, whatever state a module is in.
+#[test]
+fn a_view_comes_back_from_json() -> Test {
+    let mut host = Host::default();
+    host.fine("web", "web");
+    host.plan("web", "file//etc/web.conf", Change::Create, "it is not there");
+    host.hold("late", "container/late", Reason::Found, "container/late", "container late is foreign").waiting_on_take =
+        true;
+    host.hold("down", "container/x", Reason::Masked, "container/x", "x.service is masked").also =
+        BTreeSet::from([Reason::MissingSecret]);
+    host.hold("odd\n", "container/y", Reason::Unreadable, "container/y", "y.container:3: no section");
+    let last = LastApply { report: "ab".into(), finished_usec: 7, ..LastApply::default() };
+    let view = View::of(&host.sources(), Some(&last));
+    let back: View = serde_json::from_str(&serde_json::to_string(&view)?)?;
+    assert_eq!(back, view);
+    let texts = |view: &View| {
+        let (status, holds, changes) = (view.status(), view.holds(), view.changes());
+        let plain = &Dress::PLAIN;
+        [status.text(plain).to_string(), holds.text(plain).to_string(), changes.text(plain).to_string()]
+    };
+    assert_eq!(texts(&back), texts(&view));
+    Ok(())
+}
+
 /// A directory's name is anything that somebody typed: nothing of it may reach the terminal as it is.
 #[test]
 fn foreign_text_is_escaped() {
     let mut host = Host::default();
     host.hold("a\u{1b}[2Jb", "container/x", Reason::Unreadable, "container/x", "x.container:3: no section\nyet");
-    let texts = [host.text(), Holds::of(&host.sources(), &[], None).text(&Dress::PLAIN).to_string()];
+    let texts = [host.text(), Holds::of(&host.sources()).text(&Dress::PLAIN).to_string()];
     for text in texts {
         assert!(!text.contains('\u{1b}'), "{text:?}");
         assert!(text.contains("a\\x1b[2Jb") && text.contains("no section\\nyet"), "{text:?}");
