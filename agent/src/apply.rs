@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use holdfast_core::account::{self, Account};
 use holdfast_core::confirm;
@@ -16,6 +16,7 @@ use holdfast_core::observed::{Observed, Wanted};
 use holdfast_core::plan::{self, Given, Plan, Scope};
 pub use holdfast_core::record::Caller;
 use holdfast_core::report::{Counts, Report, ReportResult};
+use holdfast_core::resource::ResourceKey;
 use holdfast_core::step::{Act, Outcome, Step};
 
 use crate::error::AgentError;
@@ -25,7 +26,9 @@ use crate::observe::{self, Eyes};
 use crate::reporting::Reporting;
 use crate::settings::Settings;
 use crate::source::directory;
+use crate::stop::StopSign;
 use crate::store::{Store, StoreError};
+use crate::time::now_usec;
 use crate::watch::Limits;
 
 /// Whether to wait while another apply runs.
@@ -37,16 +40,62 @@ pub enum Busy {
     Wait,
 }
 
-/// What is told while it goes on: "pull localhost:5000/svc:1.0", step k of n.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// What is done now.
-    pub text: String,
-    /// Steps that are finished.
-    pub done: usize,
-    /// All steps; 0 while it is not known.
-    pub of: usize,
+/// What is asked of an apply.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The modules by name; none means all.
+    pub modules: Vec<String>,
+    /// Whether to wait while another one runs.
+    pub busy: Busy,
+    /// Who asks.
+    pub caller: Caller,
+    /// How it is told to end early: after the step that runs.
+    pub stop: StopSign,
 }
+
+/// How an apply ended.
+#[derive(Debug, Clone)]
+pub struct Applied {
+    /// Its report, which is in the journal.
+    pub report: Report,
+    /// How all modules are afterwards.
+    pub look: Look,
+}
+
+/// What is told while it goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// The report was begun.
+    Began {
+        /// Its id.
+        report: String,
+    },
+    /// Something is done now: "pull localhost:5000/svc:1.0", step k of n.
+    Doing {
+        /// The act.
+        text: String,
+        /// Steps that are finished.
+        done: usize,
+        /// All steps.
+        of: usize,
+    },
+    /// A step ended.
+    Ended {
+        /// The act.
+        step: String,
+        /// The module that it was for.
+        module: String,
+        /// The resource that it was for.
+        resource: ResourceKey,
+        /// done, failed, not-attempted.
+        result: &'static str,
+        /// Why it is not done.
+        reason: String,
+    },
+}
+
+/// Whom to tell.
+pub type Tell<'a> = &'a mut (dyn FnMut(Progress) + Send);
 
 /// One look without any act: what `plan`, `status`, `holds` and `is-applied` are made of.
 #[derive(Debug, Clone)]
@@ -80,11 +129,10 @@ pub async fn look(settings: &Settings, modules: &[String]) -> Result<Look, Agent
 ///
 /// # Errors
 /// [`AgentError`] when nothing could be begun; what fails later is in the report.
-pub async fn apply(
-    settings: &Settings, modules: &[String], busy: Busy, caller: &Caller, progress: &mut (dyn FnMut(Progress) + Send),
-) -> Result<Report, AgentError> {
+pub async fn apply(settings: &Settings, request: &Request, progress: Tell<'_>) -> Result<Applied, AgentError> {
+    let Request { modules, busy, caller, stop } = request;
     let store = open(settings)?;
-    let mut lock = store.lock(busy).await?;
+    let mut lock = store.lock(*busy).await?;
     let before = store.read().map_err(store_error)?;
     let scope = Scope::of(modules);
     check_assigned(settings, &scope, &before)?;
@@ -93,10 +141,11 @@ pub async fn apply(
         reporting.tell_cut_off(earlier).await?;
     }
     lock.note(reporting.id(), "apply").map_err(store_error)?;
-    let result = match run(settings, &scope, &store, &before, &reporting, progress).await {
-        Ok(report) => {
-            reporting.finish(&report).await?;
-            Ok(report)
+    progress(Progress::Began { report: reporting.id().to_owned() });
+    let result = match run(settings, &scope, &store, &before, &reporting, stop, progress).await {
+        Ok(applied) => {
+            reporting.finish(&applied.report).await?;
+            Ok(applied)
         }
         Err(error) => Err(reporting.cut_off(error).await),
     };
@@ -106,9 +155,9 @@ pub async fn apply(
 
 /// Everything between the first and the last entry of the report.
 async fn run(
-    settings: &Settings, scope: &Scope, store: &Store, before: &Ledger, reporting: &Reporting,
-    progress: &mut (dyn FnMut(Progress) + Send),
-) -> Result<Report, AgentError> {
+    settings: &Settings, scope: &Scope, store: &Store, before: &Ledger, reporting: &Reporting, stop: &StopSign,
+    progress: Tell<'_>,
+) -> Result<Applied, AgentError> {
     let (clock, started_usec) = (Instant::now(), now_usec());
     let sources = Sources::read(settings, before).await?;
     let eyes = Eyes::open(settings).await.map_err(observe_error)?;
@@ -120,7 +169,8 @@ async fn run(
     let mut verified = None;
     if !plan.steps.is_empty() {
         reporting.durable().await?;
-        let mut hands = Hands::new(settings, limits(settings, &asked.desired)).await.map_err(observe_error)?;
+        let mut hands =
+            Hands::new(settings, limits(settings, &asked.desired), stop.clone()).await.map_err(observe_error)?;
         if pull(&eyes, &mut hands, &plan, &mut observed, progress).await? {
             plan = asked.plan(&observed, before);
         }
@@ -147,7 +197,9 @@ async fn run(
         after: &ledger,
         scope,
     });
-    Ok(report.bounded())
+    let everything = Asked { scope: Scope::All, ..asked };
+    let plan = everything.plan(&observed, &ledger);
+    Ok(Applied { report: report.bounded(), look: Look { desired: everything.desired, observed, ledger, plan } })
 }
 
 /// Records the operator's hold on a module, or ends it (`note` = none); reports it to the journal.
@@ -195,7 +247,7 @@ pub async fn set_operator_hold(
 /// Pulls what local storage does not have, before anything is touched. What cannot be pulled is a hold, not a failure,
 /// so the plan is made again; true when there was anything to pull.
 async fn pull(
-    eyes: &Eyes, hands: &mut Hands, plan: &Plan, observed: &mut Observed, progress: &mut (dyn FnMut(Progress) + Send),
+    eyes: &Eyes, hands: &mut Hands, plan: &Plan, observed: &mut Observed, progress: Tell<'_>,
 ) -> Result<bool, AgentError> {
     let pulls: Vec<Step> = plan.steps.iter().filter(|step| matches!(step.act, Act::Pull { .. })).cloned().collect();
     if pulls.is_empty() {
@@ -208,6 +260,8 @@ async fn pull(
             Outcome::Failed(failure) => {
                 observed.pull_errors.insert(image.clone(), failure.error);
             }
+            // It stays a step of the plan, which will not be tried either.
+            Outcome::Stopped(_) => {}
             Outcome::Done | Outcome::Pinned(_) | Outcome::NotAttempted { after: _ } => {
                 let local = eyes.engine().image(image).await.map_err(observe_error)?;
                 observed.images.insert(image.clone(), local);
@@ -326,6 +380,14 @@ fn installed(ledger: &Ledger, module: &str, folder: &Path) -> BTreeSet<String> {
     paths.filter_map(below).collect()
 }
 
+/// Modules that are named must be assigned, or in the ledger.
+///
+/// # Errors
+/// [`AgentError::NoSuchModule`]
+pub fn check_names(settings: &Settings, modules: &[String]) -> Result<(), AgentError> {
+    check_assigned(settings, &Scope::of(modules), &open(settings)?.read().map_err(store_error)?)
+}
+
 /// A module that is named must be assigned, or in the ledger (its directory may have vanished).
 fn check_assigned(settings: &Settings, scope: &Scope, ledger: &Ledger) -> Result<(), AgentError> {
     let Scope::Only(names) = scope else { return Ok(()) };
@@ -344,12 +406,6 @@ fn check_assigned(settings: &Settings, scope: &Scope, ledger: &Ledger) -> Result
 /// have set stays unresolved, and that is said.
 fn env_files(paths: &BTreeSet<String>) -> EnvFiles {
     paths.iter().map(|path| (path.clone(), std::fs::read_to_string(path).ok())).collect()
-}
-
-/// Microseconds since 1970.
-fn now_usec() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn open(settings: &Settings) -> Result<Store, AgentError> {

@@ -19,6 +19,14 @@ pub enum AgentError {
         /// When it began, as text.
         since: String,
     },
+    /// A job of the agent runs.
+    #[error("job {id} ({kind}) runs")]
+    JobInProgress {
+        /// Its number.
+        id: u32,
+        /// apply
+        kind: &'static str,
+    },
     /// It needs root.
     #[error("holdfast must run as root for this")]
     NotRoot,
@@ -40,12 +48,28 @@ pub enum AgentError {
 }
 
 impl AgentError {
+    /// The word on the bus and on the socket.
+    #[must_use]
+    pub fn token(&self) -> &'static str {
+        match self {
+            Self::NoSuchModule(_) => "NoSuchModule",
+            Self::NoSuchReport(_) => "NoSuchReport",
+            Self::Busy { pid: _, since: _ } | Self::JobInProgress { id: _, kind: _ } => "JobInProgress",
+            Self::NotRoot => "AccessDenied",
+            Self::Settings(_) => "InvalidSettings",
+            Self::Store(_) => "InvalidLedger",
+            Self::Observe(_) => "EngineUnavailable",
+            Self::ReportNotDurable(_) => "ReportNotDurable",
+            Self::Journal(_) => "JournalUnavailable",
+        }
+    }
+
     /// The exit status of the command.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::NoSuchModule(_) | Self::NoSuchReport(_) => 4,
-            Self::Busy { pid: _, since: _ } => 75,
+            Self::Busy { pid: _, since: _ } | Self::JobInProgress { id: _, kind: _ } => 75,
             Self::NotRoot => 77,
             Self::Settings(_) | Self::Store(_) | Self::Observe(_) | Self::ReportNotDurable(_) | Self::Journal(_) => 1,
         }

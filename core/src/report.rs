@@ -272,8 +272,7 @@ impl Counts {
 
 impl ReportResult {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Done, Self::Held, Self::Partial, Self::Failed, Self::Interrupted, Self::Canceled];
+    pub const ALL: [Self; 6] = [Self::Done, Self::Held, Self::Partial, Self::Failed, Self::Interrupted, Self::Canceled];
 
     /// The word in HOLDFAST_RESULT= and on the bus.
     #[must_use]

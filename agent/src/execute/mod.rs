@@ -16,9 +16,10 @@ use holdfast_core::trailer;
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-use crate::apply::Progress;
+use crate::apply::{Progress, Tell};
 use crate::error::chain;
 use crate::settings::Settings;
+use crate::stop::StopSign;
 use crate::watch::{self, Limits, WatchError, Watched};
 use files::{Attributes, Before, Emptied, FileError};
 use podman::{Podman, PodmanError};
@@ -36,6 +37,7 @@ pub struct Hands {
     podman: Podman,
     settings: Settings,
     limits: BTreeMap<String, Limits>,
+    stop: StopSign,
 }
 
 /// Why a step failed.
@@ -58,21 +60,31 @@ impl Hands {
     ///
     /// # Errors
     /// [`SystemdError::Connect`]
-    pub async fn new(settings: &Settings, limits: BTreeMap<String, Limits>) -> Result<Self, SystemdError> {
+    pub async fn new(
+        settings: &Settings, limits: BTreeMap<String, Limits>, stop: StopSign,
+    ) -> Result<Self, SystemdError> {
         let systemd = Systemd::connect().await?;
-        Ok(Self { systemd, podman: Podman::new(&settings.podman_socket), settings: settings.clone(), limits })
+        Ok(Self { systemd, podman: Podman::new(&settings.podman_socket), settings: settings.clone(), limits, stop })
     }
 
-    /// Executes steps in their order; what may go together goes together. One outcome per step.
-    pub async fn execute(&mut self, steps: &[Step], progress: &mut (dyn FnMut(Progress) + Send)) -> Vec<Outcome> {
+    /// Executes steps in their order; what may go together goes together. One outcome per step. After a stop sign nothing
+    /// is begun.
+    pub async fn execute(&mut self, steps: &[Step], progress: Tell<'_>) -> Vec<Outcome> {
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(steps.len());
         while outcomes.len() < steps.len() {
             let batch = batch(steps, outcomes.len());
             let mut done = blocked(steps, batch.clone(), &outcomes);
             let tried: Vec<StepId> = batch.clone().filter(|id| !done.contains_key(id)).collect();
-            let mut teller = Teller { progress, done: outcomes.len(), of: steps.len() };
-            done.extend(self.run(steps, &tried, &outcomes, &mut teller).await);
-            outcomes.extend(done.into_values());
+            if let Some(stop) = self.stop.shown() {
+                done.extend(tried.into_iter().map(|id| (id, Outcome::Stopped(stop))));
+            } else {
+                let mut teller = Teller { progress, done: outcomes.len(), of: steps.len() };
+                done.extend(self.run(steps, &tried, &outcomes, &mut teller).await);
+            }
+            for (id, outcome) in done {
+                progress(ended(steps, id, &outcome));
+                outcomes.push(outcome);
+            }
         }
         outcomes
     }
@@ -107,6 +119,13 @@ impl Hands {
         let mut done = BTreeMap::new();
         loop {
             tokio::select! {
+                // An image that is half there harms nothing, and may be long in coming.
+                stop = self.stop.wait() => {
+                    let open = acts.iter().filter(|(id, _)| !done.contains_key(id)).map(|(id, _)| *id);
+                    let stopped: Vec<StepId> = open.collect();
+                    done.extend(stopped.into_iter().map(|id| (id, Outcome::Stopped(stop))));
+                    return done;
+                }
                 Some(line) = lines.recv() => teller.tell(line),
                 ended = pulls.next() => match ended {
                     Some((id, outcome)) => {
@@ -263,14 +282,14 @@ impl Hands {
 
 /// Tells what goes on, with the count of finished steps.
 struct Teller<'a> {
-    progress: &'a mut (dyn FnMut(Progress) + Send),
+    progress: Tell<'a>,
     done: usize,
     of: usize,
 }
 
 impl Teller<'_> {
     fn tell(&mut self, text: String) {
-        (self.progress)(Progress { text, done: self.done, of: self.of });
+        (self.progress)(Progress::Doing { text, done: self.done, of: self.of });
     }
 }
 
@@ -352,10 +371,33 @@ fn settle(steps: &[Step], not_tried: &[StepId], done: &mut BTreeMap<StepId, Outc
 /// The failed step that an outcome goes back to; none for a good one.
 fn root(id: StepId, outcome: &Outcome) -> Option<StepId> {
     match outcome {
-        Outcome::Done | Outcome::Pinned(_) => None,
+        Outcome::Done | Outcome::Pinned(_) | Outcome::Stopped(_) => None,
         Outcome::Failed(_) => Some(id),
         Outcome::NotAttempted { after } => Some(*after),
     }
+}
+
+/// What is told of a step that ended.
+fn ended(steps: &[Step], id: StepId, outcome: &Outcome) -> Progress {
+    let (result, reason) = match outcome {
+        Outcome::Done | Outcome::Pinned(_) => ("done", String::new()),
+        Outcome::Failed(failure) => ("failed", failure.error.clone()),
+        Outcome::NotAttempted { after } => ("not-attempted", name(steps, *after)),
+        Outcome::Stopped(stop) => ("not-attempted", stop.token().to_owned()),
+    };
+    let step = &steps[id];
+    Progress::Ended {
+        step: step.act.to_string(),
+        module: step.module.clone(),
+        resource: step.resource.clone(),
+        result,
+        reason,
+    }
+}
+
+/// The resource of a step, with its module.
+fn name(steps: &[Step], id: StepId) -> String {
+    steps.get(id).map_or_else(String::new, |step| format!("{} {}", step.module, step.resource))
 }
 
 fn attributes(mode: u32, (user, group): &(String, String)) -> Attributes<'_> {

@@ -44,7 +44,8 @@ impl From<ModuleStatus> for ModuleRow {
 impl TryFrom<ModuleRow> for ModuleStatus {
     type Error = RowError;
     fn try_from(row: ModuleRow) -> Result<Self, RowError> {
-        let ModuleRow { name, state, counts, wanted, running, waiting_on_take, reasons, cause, more_causes, hint } = row;
+        let ModuleRow { name, state, counts, wanted, running, waiting_on_take, reasons, cause, more_causes, hint } =
+            row;
         let state = match state.as_str() {
             "failed" => State::Failed,
             "unreadable" => State::Unreadable,

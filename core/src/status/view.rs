@@ -72,7 +72,8 @@ impl View {
             (status.name.clone(), ModuleView { status, unchanged, units, operator_note })
         };
         let all = plan.resources.iter();
-        let all = all.flat_map(|(module, resources)| resources.iter().map(move |(key, planned)| (module, key, planned)));
+        let all =
+            all.flat_map(|(module, resources)| resources.iter().map(move |(key, planned)| (module, key, planned)));
         Self {
             schema: SCHEMA,
             observed_usec: status.observed_usec,

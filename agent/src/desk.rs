@@ -1,0 +1,295 @@
+//! What the agent knows and does for everybody who asks. The bus and the socket are two views of it: what comes in at one
+//! door is told at the other.
+
+pub mod job;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use holdfast_core::record::rebuild;
+use holdfast_core::status::view::View;
+use holdfast_core::status::{LastApply, SCHEMA, Sources};
+use holdfast_core::step::Stop;
+use tokio::sync::{Mutex as Turn, Notify, mpsc};
+
+use crate::activity::Activity;
+use crate::apply::{self, Applied, Busy, Caller, Look, Progress, Request};
+use crate::error::{AgentError, chain};
+use crate::journal::Journal;
+use crate::reporting::Reporting;
+use crate::settings::Settings;
+use crate::{lastlook, time};
+use job::{End, Job, StepEnd};
+
+/// How long a job that ended is kept for those who ask how.
+const KEPT: Duration = Duration::from_secs(60);
+
+/// How many reports are searched for the last apply: holds and other acts of the operator may have come after it.
+const RECENT: usize = 100;
+
+/// The agent.
+pub struct Desk {
+    /// Whether anybody needs it.
+    pub activity: Activity,
+    settings: Settings,
+    view: RwLock<Arc<View>>,
+    /// The last apply, once it was looked for.
+    last: Turn<Option<Option<LastApply>>>,
+    jobs: Mutex<BTreeMap<u32, Arc<Job>>>,
+    next_job: AtomicU32,
+    /// Whoever changes the host has it; the others wait in their order.
+    turn: Turn<()>,
+    listeners: Mutex<Vec<mpsc::UnboundedSender<Event>>>,
+}
+
+/// What happens, for those who listen.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// The host was looked at.
+    Looked(Arc<View>),
+    /// A job exists.
+    JobNew(Arc<Job>),
+    /// A job is further than it was.
+    JobMoved(Arc<Job>),
+    /// A step of a job ended.
+    Step(Arc<Job>, StepEnd),
+    /// A job ended.
+    JobEnded(Arc<Job>, Arc<End>),
+    /// A job is no longer kept.
+    JobGone(Arc<Job>),
+    /// Everything that was told before was heard.
+    Fence(Arc<Notify>),
+}
+
+impl Desk {
+    /// The agent with what it knew when it was last here.
+    #[must_use]
+    pub fn open(settings: Settings) -> Arc<Self> {
+        let view = lastlook::read(&settings.run_dir);
+        Arc::new(Self {
+            activity: Activity::default(),
+            settings,
+            view: RwLock::new(Arc::new(view.unwrap_or_else(|| View { schema: SCHEMA, ..View::default() }))),
+            last: Turn::default(),
+            jobs: Mutex::default(),
+            next_job: AtomicU32::new(1),
+            turn: Turn::default(),
+            listeners: Mutex::default(),
+        })
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The last look.
+    #[must_use]
+    pub fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Everything that happens from now on, in its order.
+    pub fn listen(&self) -> mpsc::UnboundedReceiver<Event> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        lock(&self.listeners).push(sender);
+        receiver
+    }
+
+    /// Waits until those who listen have heard everything that was told so far: so that an answer comes after the
+    /// signals that belong to it.
+    pub async fn heard(&self) {
+        let fences: Vec<Arc<Notify>> = {
+            let mut listeners = lock(&self.listeners);
+            let mut fences = Vec::new();
+            listeners.retain(|listener| {
+                let fence = Arc::new(Notify::new());
+                let sent = listener.send(Event::Fence(Arc::clone(&fence))).is_ok();
+                fences.extend(sent.then_some(fence));
+                sent
+            });
+            fences
+        };
+        for fence in fences {
+            fence.notified().await;
+        }
+    }
+
+    /// Looks at the host; no other side effect than that everybody sees it. Modules that are named must be there.
+    ///
+    /// # Errors
+    /// [`AgentError`]
+    pub async fn look(&self, modules: &[String]) -> Result<Arc<View>, AgentError> {
+        apply::check_names(&self.settings, modules)?;
+        let look = apply::look(&self.settings, &[]).await?;
+        let mut last = self.last.lock().await;
+        if last.is_none() {
+            *last = last_apply().await;
+        }
+        let view = View::of(&sources(&look), last.as_ref().and_then(Option::as_ref));
+        Ok(self.seen(view))
+    }
+
+    /// Starts an apply, or queues it. What is held is no error: the report says so.
+    ///
+    /// # Errors
+    /// [`AgentError::NoSuchModule`]; [`AgentError::JobInProgress`] while another one runs and nobody wants to wait.
+    pub fn apply(self: &Arc<Self>, modules: Vec<String>, busy: Busy, caller: Caller) -> Result<Arc<Job>, AgentError> {
+        apply::check_names(&self.settings, &modules)?;
+        let job = {
+            let mut jobs = lock(&self.jobs);
+            if let Some(other) = jobs.values().find(|job| job.end().is_none()).filter(|_| busy == Busy::Refuse) {
+                return Err(AgentError::JobInProgress { id: other.id, kind: other.kind });
+            }
+            let id = self.next_job.fetch_add(1, Ordering::Relaxed);
+            let job = Arc::new(Job::new(id, "apply", modules, caller, time::now_usec()));
+            jobs.insert(id, Arc::clone(&job));
+            job
+        };
+        self.tell(&Event::JobNew(Arc::clone(&job)));
+        tokio::spawn(Arc::clone(self).run(Arc::clone(&job)));
+        Ok(job)
+    }
+
+    /// Sets the operator's hold on a module, or ends it (`note` = none).
+    ///
+    /// # Errors
+    /// [`AgentError`]
+    pub async fn set_operator_hold(&self, module: &str, note: Option<&str>, caller: &Caller) -> Result<(), AgentError> {
+        let turn = self.turn.try_lock().map_err(|_| self.in_progress())?;
+        apply::set_operator_hold(&self.settings, module, note, caller).await?;
+        drop(turn);
+        // It is set and reported, whatever the look says.
+        if let Err(error) = self.look(&[]).await {
+            log::warn!("cannot look at the host after the operator's hold: {}", chain(&error));
+        }
+        Ok(())
+    }
+
+    /// Writes to the journal that somebody was denied what they asked for.
+    ///
+    /// # Errors
+    /// [`AgentError::ReportNotDurable`]
+    pub async fn denied(
+        &self, action: &'static str, caller: &Caller, modules: &[String], polkit_action: &str,
+    ) -> Result<(), AgentError> {
+        Reporting::denied(action, caller, modules, polkit_action).await
+    }
+
+    /// All jobs that are kept, by their number.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<Arc<Job>> {
+        lock(&self.jobs).values().cloned().collect()
+    }
+
+    /// The job that runs or is next.
+    #[must_use]
+    pub fn active_job(&self) -> Option<Arc<Job>> {
+        self.jobs().into_iter().find(|job| job.end().is_none())
+    }
+
+    /// Tells all jobs to end early: the agent must.
+    pub fn terminate(&self) {
+        for job in self.jobs() {
+            job.stop.show(Stop::Terminated);
+        }
+    }
+
+    /// A job's whole life.
+    async fn run(self: Arc<Self>, job: Arc<Job>) {
+        let end = tokio::select! {
+            turn = self.turn.lock() => {
+                job.begin();
+                self.tell(&Event::JobMoved(Arc::clone(&job)));
+                let end = self.run_apply(&job).await;
+                drop(turn);
+                end
+            }
+            _ = job.stop.wait() => End::Canceled,
+        };
+        job.finish(end);
+        let Some(end) = job.end() else { return };
+        self.tell(&Event::JobMoved(Arc::clone(&job)));
+        self.tell(&Event::JobEnded(Arc::clone(&job), end));
+        tokio::time::sleep(KEPT).await;
+        lock(&self.jobs).remove(&job.id);
+        self.tell(&Event::JobGone(job));
+    }
+
+    async fn run_apply(&self, job: &Arc<Job>) -> End {
+        let request = Request {
+            modules: job.modules.clone(),
+            busy: Busy::Wait,
+            caller: job.caller.clone(),
+            stop: job.stop.clone(),
+        };
+        let mut progress = |progress: Progress| {
+            let ended = job.note(progress);
+            self.tell(&Event::JobMoved(Arc::clone(job)));
+            if let Some(step) = ended {
+                self.tell(&Event::Step(Arc::clone(job), step));
+            }
+        };
+        match apply::apply(&self.settings, &request, &mut progress).await {
+            Ok(Applied { report, look }) => {
+                let last = LastApply::from(&report);
+                self.seen(View::of(&sources(&look), Some(&last)));
+                *self.last.lock().await = Some(Some(last));
+                End::Reported(Box::new(report))
+            }
+            Err(error) => End::Failed(error),
+        }
+    }
+
+    /// Keeps a look and tells it.
+    fn seen(&self, view: View) -> Arc<View> {
+        lastlook::write(&self.settings.run_dir, &view);
+        let view = Arc::new(view);
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&view);
+        self.tell(&Event::Looked(Arc::clone(&view)));
+        view
+    }
+
+    fn tell(&self, event: &Event) {
+        lock(&self.listeners).retain(|listener| listener.send(event.clone()).is_ok());
+    }
+
+    fn in_progress(&self) -> AgentError {
+        let (id, kind) = self.active_job().map_or((0, "hold"), |job| (job.id, job.kind));
+        AgentError::JobInProgress { id, kind }
+    }
+}
+
+fn sources(look: &Look) -> Sources<'_> {
+    let Look { desired, observed, ledger, plan } = look;
+    Sources { desired, observed, plan, ledger }
+}
+
+/// The last finished apply, for its time and for what failed in it; none while the journal cannot tell. Truth comes from
+/// the look: without a journal to read, a look still answers.
+async fn last_apply() -> Option<Option<LastApply>> {
+    let last = async {
+        let recent = Journal::list(None, RECENT).await?;
+        let last = recent.into_iter().find(|summary| summary.action == "apply" && summary.finished_usec.is_some());
+        match last {
+            Some(last) => Ok(rebuild(&Journal::read(&last.report).await?).report),
+            None => Ok(None),
+        }
+    };
+    match last.await {
+        Ok(report) => Some(report.as_ref().map(LastApply::from)),
+        Err(error) => {
+            let error: crate::journal::JournalError = error;
+            log::warn!("the last report cannot be read: {}", chain(&error));
+            None
+        }
+    }
+}
+
+/// A thread that panicked leaves these lists whole: each change is one call.
+fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}
