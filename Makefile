@@ -64,6 +64,10 @@ install: $(RELEASE)/holdfast $(RELEASE)/holdfastd ## install below DESTDIR, with
 	  sed -e 's,/usr/libexec/holdfast/,$(LIBEXEC)/,; s,/usr/bin/holdfast,$(PREFIX)/bin/holdfast,' "$$unit" >"$$to"; \
 	  chmod 0644 "$$to"; \
 	done
+	$(INSTALL) -D -m 0644 dbus/io.holdfast.Agent1.conf $(DESTDIR)$(PREFIX)/share/dbus-1/system.d/io.holdfast.Agent1.conf
+	$(INSTALL) -D -m 0644 dbus/io.holdfast.Agent1.service $(DESTDIR)$(PREFIX)/share/dbus-1/system-services/io.holdfast.Agent1.service
+	$(INSTALL) -D -m 0644 dbus/io.holdfast.Agent1.xml $(DESTDIR)$(PREFIX)/share/dbus-1/interfaces/io.holdfast.Agent1.xml
+	$(INSTALL) -D -m 0644 polkit/io.holdfast.agent1.policy $(DESTDIR)$(PREFIX)/share/polkit-1/actions/io.holdfast.agent1.policy
 	$(INSTALL) -D -m 0644 units/holdfast.catalog $(DESTDIR)$(PREFIX)/lib/systemd/catalog/holdfast.catalog
 	$(INSTALL) -d -m 0755 $(DESTDIR)$(PREFIX)/share/man/man{1,5,7,8}
 	$(RELEASE)/holdfast man $(DESTDIR)$(PREFIX)/share/man/man1

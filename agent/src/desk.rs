@@ -21,7 +21,7 @@ use crate::journal::Journal;
 use crate::reporting::Reporting;
 use crate::settings::Settings;
 use crate::{lastlook, time};
-use job::{End, Job, StepEnd};
+use job::{End, Job, StepEnd, Work};
 
 /// How long a job that ended is kept for those who ask how.
 const KEPT: Duration = Duration::from_secs(60);
@@ -133,19 +133,21 @@ impl Desk {
         Ok(self.seen(view))
     }
 
-    /// Starts an apply, or queues it. What is held is no error: the report says so.
+    /// Starts an apply or its dry run, or queues it. What is held is no error: the report says so.
     ///
     /// # Errors
     /// [`AgentError::NoSuchModule`]; [`AgentError::JobInProgress`] while another one runs and nobody wants to wait.
-    pub fn apply(self: &Arc<Self>, modules: Vec<String>, busy: Busy, caller: Caller) -> Result<Arc<Job>, AgentError> {
+    pub fn start(
+        self: &Arc<Self>, work: Work, modules: Vec<String>, busy: Busy, caller: Caller,
+    ) -> Result<Arc<Job>, AgentError> {
         apply::check_names(&self.settings, &modules)?;
         let job = {
             let mut jobs = lock(&self.jobs);
             if let Some(other) = jobs.values().find(|job| job.end().is_none()).filter(|_| busy == Busy::Refuse) {
-                return Err(AgentError::JobInProgress { id: other.id, kind: other.kind });
+                return Err(AgentError::JobInProgress { id: other.id, kind: other.work.token() });
             }
             let id = self.next_job.fetch_add(1, Ordering::Relaxed);
-            let job = Arc::new(Job::new(id, "apply", modules, caller, time::now_usec()));
+            let job = Arc::new(Job::new(id, work, modules, caller, time::now_usec()));
             jobs.insert(id, Arc::clone(&job));
             job
         };
@@ -204,7 +206,13 @@ impl Desk {
             turn = self.turn.lock() => {
                 job.begin();
                 self.tell(&Event::JobMoved(Arc::clone(&job)));
-                let end = self.run_apply(&job).await;
+                let end = match job.work {
+                    Work::Apply => self.apply(&job).await,
+                    Work::Look => match self.look(&job.modules).await {
+                        Ok(view) => End::Looked(Box::new(View::clone(&view).only(&job.modules))),
+                        Err(error) => End::Failed(error),
+                    },
+                };
                 drop(turn);
                 end
             }
@@ -219,7 +227,7 @@ impl Desk {
         self.tell(&Event::JobGone(job));
     }
 
-    async fn run_apply(&self, job: &Arc<Job>) -> End {
+    async fn apply(&self, job: &Arc<Job>) -> End {
         let request = Request {
             modules: job.modules.clone(),
             busy: Busy::Wait,
@@ -258,7 +266,7 @@ impl Desk {
     }
 
     fn in_progress(&self) -> AgentError {
-        let (id, kind) = self.active_job().map_or((0, "hold"), |job| (job.id, job.kind));
+        let (id, kind) = self.active_job().map_or((0, "hold"), |job| (job.id, job.work.token()));
         AgentError::JobInProgress { id, kind }
     }
 }

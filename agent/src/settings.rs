@@ -38,6 +38,8 @@ pub struct Settings {
     pub tmpfiles_dir: PathBuf,
     /// Podman's API socket: /run/podman/podman.sock.
     pub podman_socket: PathBuf,
+    /// How long nobody may need the agent before it leaves.
+    pub idle: Duration,
     /// How long a start may take to become healthy, unless the module says otherwise.
     pub health_timeout: Duration,
     /// How long a started container must then stay so, unless the module says otherwise.
@@ -54,6 +56,7 @@ impl Default for Settings {
             unit_dir: "/etc/systemd/system".into(),
             tmpfiles_dir: "/etc/tmpfiles.d".into(),
             podman_socket: "/run/podman/podman.sock".into(),
+            idle: Duration::from_secs(60),
             health_timeout: Duration::from_secs(60),
             health_watch: Duration::from_secs(10),
         }
@@ -115,8 +118,9 @@ impl Settings {
         let refused = |span: Range<usize>, message: String| content_error(path, text, &span, message);
         let fragment: Fragment = toml::from_str(text)
             .map_err(|error| refused(error.span().unwrap_or_default(), error.message().to_owned()))?;
-        let Fragment { health: Health { timeout, watch } } = fragment;
-        for (value, field) in [(timeout, &mut self.health_timeout), (watch, &mut self.health_watch)] {
+        let Fragment { agent: Agent { idle }, health: Health { timeout, watch } } = fragment;
+        let fields = [(idle, &mut self.idle), (timeout, &mut self.health_timeout), (watch, &mut self.health_watch)];
+        for (value, field) in fields {
             if let Some(value) = value {
                 *field = parse_duration(value.get_ref()).map_err(|message| refused(value.span(), message))?;
             }
@@ -129,7 +133,14 @@ impl Settings {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Fragment {
+    agent: Agent,
     health: Health,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Agent {
+    idle: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

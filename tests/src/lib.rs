@@ -141,7 +141,8 @@ impl Host {
         });
         self.push_tree(&tree.root, "/");
         // as the package does
-        self.ok("systemctl daemon-reload && systemctl enable -q --now podman.socket && journalctl --update-catalog");
+        self.ok("systemctl daemon-reload && systemctl enable -q --now podman.socket holdfastd.socket && systemctl reload dbus \
+             && journalctl --update-catalog");
     }
 
     /// The host's full name, also its host name inside.

@@ -17,8 +17,9 @@ use zbus::{Connection, ObjectServer, OwnedObjectPath, Variant};
 use super::dict::{Dict, dict};
 use super::hold::HoldObject;
 use super::job::JobObject;
+use super::latest::Latest;
 use super::log_control::LogControl;
-use super::manager::{self, Manager};
+use super::manager::{self, Manager, Now};
 use super::module::{self, ModuleNow, ModuleObject};
 use super::path;
 use crate::desk::job::{End, Job, StepEnd};
@@ -43,7 +44,8 @@ impl Front {
             modules: BTreeMap::new(),
             holds: BTreeMap::new(),
         };
-        let manager = Manager { desk: Arc::clone(desk), view: Arc::clone(&view), active: path::none() };
+        let manager =
+            Manager { desk: Arc::clone(desk), now: Latest::new(Now { view: Arc::clone(&view), active: path::none() }) };
         front.server().at(path::ROOT, manager).await?;
         front.server().at(path::LOG_CONTROL, LogControl).await?;
         front.show(&view).await?;
@@ -79,12 +81,10 @@ impl Front {
     async fn show(&mut self, view: &Arc<View>) -> zbus::Result<()> {
         self.show_holds(view).await?;
         self.show_modules(view).await?;
-        let view = Arc::clone(view);
-        self.change(path::ROOT, |manager: &mut Manager| manager.view = view).await
+        self.manager(Arc::clone(view)).await
     }
 
     async fn show_holds(&mut self, view: &View) -> zbus::Result<()> {
-        let report = view.last.as_ref().map(|last| last.report.clone()).unwrap_or_default();
         let key = |held: &HoldSince| (held.hold.module.clone(), held.hold.resource.clone());
         let now: BTreeMap<_, HoldSince> = view.holds.iter().map(|held| (key(held), held.clone())).collect();
         let before = std::mem::take(&mut self.holds);
@@ -92,12 +92,13 @@ impl Front {
             self.server().remove::<HoldObject, _>(path::hold(&gone.hold)).await?;
         }
         for (key, held) in &now {
-            let path = path::hold(&held.hold);
-            let (held, report) = (held.clone(), report.clone());
-            if before.contains_key(key) {
-                self.change(path, |object: &mut HoldObject| (object.held, object.report) = (held, report)).await?;
-            } else {
-                self.server().at(path, HoldObject { held, report }).await?;
+            let (path, new) = (path::hold(&held.hold), held.clone());
+            match before.get(key) {
+                Some(old) if old == held => {}
+                Some(_) => self.change(path, |object: &HoldObject| object.held.set(new)).await?,
+                None => {
+                    self.server().at(path, HoldObject { desk: Arc::clone(&self.desk), held: Latest::new(new) }).await?;
+                }
             }
         }
         self.holds = now;
@@ -123,9 +124,9 @@ impl Front {
                 last_applied_usec: last.map_or(0, |last| last.finished_usec),
             };
             if before.contains_key(name) {
-                self.change(path, |object: &mut ModuleObject| object.now = now).await?;
+                self.change(path, |object: &ModuleObject| object.now.set(now)).await?;
             } else {
-                self.server().at(path, ModuleObject { desk: Arc::clone(&self.desk), now }).await?;
+                self.server().at(path, ModuleObject { desk: Arc::clone(&self.desk), now: Latest::new(now) }).await?;
             }
         }
         self.modules = now;
@@ -134,16 +135,18 @@ impl Front {
 
     async fn job_new(&self, job: &Arc<Job>) -> zbus::Result<()> {
         let path = path::job(job.id);
-        let object = JobObject { desk: Arc::clone(&self.desk), job: Arc::clone(job), now: job.now(), end: None };
+        let object =
+            JobObject { desk: Arc::clone(&self.desk), job: Arc::clone(job), now: Latest::new((job.now(), None)) };
         self.server().at(&path, object).await?;
         let more = json!({ "modules": job.modules, "uid": job.caller.uid });
-        Manager::job_new(&self.root()?, job.id, path, job.kind, &manager::one(&job.modules), dict(&more)).await?;
-        self.active().await
+        Manager::job_new(&self.root()?, job.id, path, job.work.token(), &manager::one(&job.modules), dict(&more))
+            .await?;
+        self.manager(self.desk.view()).await
     }
 
     async fn job_moved(&self, job: &Arc<Job>) -> zbus::Result<()> {
         let (now, end) = (job.now(), job.end());
-        self.change(path::job(job.id), |object: &mut JobObject| (object.now, object.end) = (now, end)).await
+        self.change(path::job(job.id), |object: &JobObject| object.now.set((now, end))).await
     }
 
     async fn step(&self, job: &Job, step: StepEnd) -> zbus::Result<()> {
@@ -154,7 +157,7 @@ impl Front {
     }
 
     async fn job_ended(&self, job: &Arc<Job>, end: &End) -> zbus::Result<()> {
-        self.active().await?;
+        self.manager(self.desk.view()).await?;
         let root = self.root()?;
         let report_id = job.now().report;
         if let End::Reported(report) = end {
@@ -174,31 +177,32 @@ impl Front {
         Manager::job_removed(&root, job.id, path::job(job.id), end.result(), &report_id, Dict::new()).await
     }
 
-    /// Which job runs now.
-    async fn active(&self) -> zbus::Result<()> {
+    /// Tells the last look's numbers, and which job runs now.
+    async fn manager(&self, view: Arc<View>) -> zbus::Result<()> {
         let active = self.desk.active_job().map_or_else(path::none, |job| path::job(job.id));
-        self.change(path::ROOT, |manager: &mut Manager| manager.active = active).await
+        self.change(path::ROOT, |manager: &Manager| manager.now.set(Now { view, active })).await
     }
 
     /// Changes an object and tells the properties that are others now, with their values.
-    async fn change<'p, P, I>(&self, path: P, change: impl FnOnce(&mut I)) -> zbus::Result<()>
+    async fn change<'p, P, I>(&self, path: P, change: impl FnOnce(&I)) -> zbus::Result<()>
     where
         P: TryInto<zbus::ObjectPath<'p>>,
         P::Error: Into<zbus::Error>,
         I: Interface,
     {
         let object = self.server().interface::<_, I>(path).await?;
-        let (server, emitter) = (self.server(), object.signal_emitter());
-        let before = object.get().await.get_all(server, &self.connection, None, emitter).await?;
-        change(&mut *object.get_mut().await);
-        let after = object.get().await.get_all(server, &self.connection, None, emitter).await?;
+        let (server, emitter) = (self.server(), object.signal_emitter().clone());
+        let object = object.get().await;
+        let before = object.get_all(server, &self.connection, None, &emitter).await?;
+        change(&object);
+        let after = object.get_all(server, &self.connection, None, &emitter).await?;
         let changed = after.iter().filter(|(name, value)| before.get(*name) != Some(*value));
         let changed: std::collections::HashMap<&str, Variant<'_>> =
             changed.map(|(name, value)| Ok((name.as_str(), value.try_into()?))).collect::<zbus::Result<_>>()?;
         if changed.is_empty() {
             return Ok(());
         }
-        Properties::properties_changed(emitter, I::name(), changed, (&[]).into()).await
+        Properties::properties_changed(&emitter, I::name(), changed, (&[]).into()).await
     }
 
     fn server(&self) -> &ObjectServer {

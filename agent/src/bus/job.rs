@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use holdfast_core::status::view::View;
 use holdfast_core::step::Stop;
 use serde_json::json;
 use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
-use zbus::{Connection, interface};
+use zbus::{Connection, OwnedVariant, Variant, interface};
 
 use super::authorize::{Action, authorize, sender};
 use super::dict::{Dict, dict};
 use super::error::BusError;
-use super::options;
+use super::latest::Latest;
+use super::{manager, options};
 use crate::desk::Desk;
 use crate::desk::job::{End, Job, Now, State};
 use crate::error::chain;
@@ -20,10 +22,8 @@ use crate::error::chain;
 pub struct JobObject {
     pub(super) desk: Arc<Desk>,
     pub(super) job: Arc<Job>,
-    /// What its properties tell.
-    pub(super) now: Now,
-    /// How it ended, once that is told.
-    pub(super) end: Option<Arc<End>>,
+    /// What its properties tell: how far it is, and how it ended.
+    pub(super) now: Latest<(Now, Option<Arc<End>>)>,
 }
 
 #[interface(name = "io.holdfast.Agent1.Job", introspection_docs = false)]
@@ -55,6 +55,7 @@ impl JobObject {
                 let report = report.to_json().map_err(|error| BusError::standard("Failed", error.to_string()))?;
                 json!({ "report": report })
             }
+            End::Looked(view) => return Ok((end.result().to_owned(), looked(view)?)),
             End::Failed(error) => json!({ "error-name": error.token(), "error-message": chain(error) }),
             End::Canceled => json!({}),
         };
@@ -73,7 +74,7 @@ impl JobObject {
 
     #[zbus(property(emits_changed_signal = "const"))]
     async fn kind(&self) -> &str {
-        self.job.kind
+        self.job.work.token()
     }
 
     #[zbus(property(emits_changed_signal = "const"))]
@@ -82,8 +83,8 @@ impl JobObject {
     }
 
     #[zbus(property)]
-    async fn report_id(&self) -> &str {
-        &self.now.report
+    async fn report_id(&self) -> String {
+        self.now.get().0.report.clone()
     }
 
     #[zbus(property(emits_changed_signal = "const"), name = "StartedByUID")]
@@ -98,52 +99,59 @@ impl JobObject {
 
     #[zbus(property)]
     async fn state(&self) -> &str {
-        self.now.state.token()
+        self.now.get().0.state.token()
     }
 
     #[zbus(property)]
     async fn percent(&self) -> u32 {
-        self.now.percent()
+        self.now.get().0.percent()
     }
 
     #[zbus(property)]
     async fn percent_valid(&self) -> bool {
-        self.now.of > 0 || self.now.state == State::Finished
+        let now = self.now.get();
+        now.0.of > 0 || now.0.state == State::Finished
     }
 
     #[zbus(property)]
-    async fn step(&self) -> &str {
-        &self.now.step
+    async fn step(&self) -> String {
+        self.now.get().0.step.clone()
     }
 
     #[zbus(property)]
-    async fn resource(&self) -> &str {
-        &self.now.resource
+    async fn resource(&self) -> String {
+        self.now.get().0.resource.clone()
     }
 
     #[zbus(property)]
     async fn cancelable(&self) -> bool {
-        self.now.state != State::Finished
+        self.now.get().0.state != State::Finished
     }
 
     #[zbus(property)]
     async fn result(&self) -> &str {
-        self.end.as_ref().map_or("", |end| end.result())
+        self.now.get().1.as_ref().map_or("", |end| end.result())
     }
 
     #[zbus(property)]
     async fn error_name(&self) -> String {
-        match self.end.as_deref() {
+        match self.now.get().1.as_deref() {
             Some(End::Failed(error)) => format!("{}{}", super::error::PREFIX, error.token()),
-            Some(End::Reported(_) | End::Canceled) | None => String::new(),
+            Some(End::Reported(_) | End::Looked(_) | End::Canceled) | None => String::new(),
         }
     }
 
     #[zbus(property)]
     async fn error_message(&self) -> String {
-        match self.end.as_deref() {
+        match self.now.get().1.as_deref() {
             Some(End::Failed(error)) => chain(error),
-            Some(End::Reported(_) | End::Canceled) | None => String::new(),
+            Some(End::Reported(_) | End::Looked(_) | End::Canceled) | None => String::new(),
         }
     }
+}
+
+/// What a dry run saw, as Plan tells it.
+fn looked(view: &View) -> Result<Dict, BusError> {
+    let rows = Variant::from(manager::rows(view)?);
+    Ok(Dict::from([("changes_and_holds".to_owned(), OwnedVariant::try_from(rows)?)]))
 }

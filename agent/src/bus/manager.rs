@@ -17,10 +17,11 @@ use zbus::{Connection, OwnedFd, OwnedObjectPath, interface};
 use super::authorize::{Action, ask};
 use super::dict::{Dict, dict};
 use super::error::BusError;
+use super::latest::Latest;
 use super::{guarded, options, path};
 use crate::apply::Busy;
 use crate::desk::Desk;
-use crate::desk::job::Job;
+use crate::desk::job::{Job, Work};
 use crate::error::AgentError;
 use crate::reports;
 
@@ -36,13 +37,19 @@ type JobEntry = (u32, String, String, String, u32, OwnedObjectPath, Dict);
 /// id, result, started, finished, counts
 type ReportEntry = (String, String, u64, u64, Dict);
 
+/// What the properties tell.
+pub struct Now {
+    /// The last look.
+    pub view: Arc<View>,
+    /// The job that runs.
+    pub active: OwnedObjectPath,
+}
+
 /// The agent's own object.
 pub struct Manager {
     pub(super) desk: Arc<Desk>,
     /// What its properties tell.
-    pub(super) view: Arc<View>,
-    /// The job that runs.
-    pub(super) active: OwnedObjectPath,
+    pub(super) now: Latest<Now>,
 }
 
 #[interface(name = "io.holdfast.Agent1.Manager", introspection_docs = false)]
@@ -154,10 +161,12 @@ impl Manager {
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(u32, OwnedObjectPath), BusError> {
         let _call = self.desk.activity.call();
-        let mut options = options::Options::of(options, &["wait"])?;
+        let mut options = options::Options::of(options, &["dry-run", "wait"])?;
         let busy = if options.is("wait")? { Busy::Wait } else { Busy::Refuse };
-        let caller = guarded(&self.desk, connection, &header, Action::Apply, "apply", &modules).await?;
-        let job = self.desk.apply(modules, busy, caller)?;
+        let (work, action) =
+            if options.is("dry-run")? { (Work::Look, Action::Check) } else { (Work::Apply, Action::Apply) };
+        let caller = guarded(&self.desk, connection, &header, action, "apply", &modules).await?;
+        let job = self.desk.start(work, modules, busy, caller)?;
         self.desk.heard().await;
         Ok((job.id, path::job(job.id)))
     }
@@ -200,17 +209,18 @@ impl Manager {
 
     #[zbus(property)]
     async fn module_count(&self) -> u32 {
-        u32::try_from(self.view.modules.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.now.get().view.modules.len()).unwrap_or(u32::MAX)
     }
 
     #[zbus(property)]
     async fn held_count(&self) -> u32 {
-        u32::try_from(self.view.holds.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.now.get().view.holds.len()).unwrap_or(u32::MAX)
     }
 
     #[zbus(property)]
     async fn held_modules(&self) -> Vec<(String, u32)> {
-        let modules = self.view.modules.values().map(|module| &module.status);
+        let now = self.now.get();
+        let modules = now.view.modules.values().map(|module| &module.status);
         modules
             .filter(|status| status.counts.held > 0)
             .map(|status| (status.name.clone(), status.counts.held))
@@ -218,23 +228,23 @@ impl Manager {
     }
 
     #[zbus(property)]
-    async fn last_report(&self) -> &str {
-        self.view.last.as_ref().map_or("", |last| &last.report)
+    async fn last_report(&self) -> String {
+        self.now.get().view.last.as_ref().map(|last| last.report.clone()).unwrap_or_default()
     }
 
     #[zbus(property, name = "LastApplyUSec")]
     async fn last_apply_usec(&self) -> u64 {
-        self.view.last.as_ref().map_or(0, |last| last.finished_usec)
+        self.now.get().view.last.as_ref().map_or(0, |last| last.finished_usec)
     }
 
     #[zbus(property, name = "ObservedUSec")]
     async fn observed_usec(&self) -> u64 {
-        self.view.observed_usec
+        self.now.get().view.observed_usec
     }
 
     #[zbus(property)]
     async fn active_job(&self) -> OwnedObjectPath {
-        self.active.clone()
+        self.now.get().active.clone()
     }
 }
 
@@ -259,7 +269,7 @@ pub(super) fn job_entry(job: &Job) -> JobEntry {
         "modules": job.modules, "done": now.done, "of": now.of,
     });
     let state = now.state.token().to_owned();
-    (job.id, job.kind.to_owned(), one(&job.modules), state, now.percent(), path::job(job.id), dict(&more))
+    (job.id, job.work.token().to_owned(), one(&job.modules), state, now.percent(), path::job(job.id), dict(&more))
 }
 
 /// The module of a job that has one; "" for several or all.
@@ -277,7 +287,7 @@ fn report_entry(summary: &Summary) -> ReportEntry {
 }
 
 /// The rows of a plan: `what` is change, step, hold, note.
-fn rows(view: &View) -> Result<Vec<Dict>, BusError> {
+pub(super) fn rows(view: &View) -> Result<Vec<Dict>, BusError> {
     let mut rows = Vec::new();
     let mut add = |what: &str, row: Result<Value, BusError>| {
         row.map(|mut row| {

@@ -10,6 +10,7 @@ use zbus::{Connection, OwnedObjectPath, interface};
 use super::authorize::Action;
 use super::dict::Dict;
 use super::error::BusError;
+use super::latest::Latest;
 use super::{guarded, options, path};
 use crate::desk::Desk;
 
@@ -17,7 +18,7 @@ use crate::desk::Desk;
 pub struct ModuleObject {
     pub(super) desk: Arc<Desk>,
     /// What its properties tell.
-    pub(super) now: ModuleNow,
+    pub(super) now: Latest<ModuleNow>,
 }
 
 /// A module in the last look.
@@ -56,53 +57,53 @@ impl ModuleObject {
     }
 
     #[zbus(property(emits_changed_signal = "const"))]
-    async fn name(&self) -> &str {
-        &self.now.module.status.name
+    async fn name(&self) -> String {
+        self.now.get().module.status.name.clone()
     }
 
     #[zbus(property)]
     async fn source(&self) -> String {
-        source(&self.desk, &self.now.module.status.name)
+        source(&self.desk, &self.now.get().module.status.name)
     }
 
     #[zbus(property)]
     async fn state(&self) -> &str {
-        self.now.module.status.state.token()
+        self.now.get().module.status.state.token()
     }
 
     #[zbus(property)]
     async fn held_count(&self) -> u32 {
-        self.now.module.status.counts.held
+        self.now.get().module.status.counts.held
     }
 
     #[zbus(property)]
     async fn holds(&self) -> Vec<OwnedObjectPath> {
-        self.now.holds.clone()
+        self.now.get().holds.clone()
     }
 
     #[zbus(property)]
     async fn units(&self) -> Vec<String> {
-        self.now.module.units.clone()
+        self.now.get().module.units.clone()
     }
 
     #[zbus(property)]
     async fn wanted(&self) -> u32 {
-        self.now.module.status.wanted
+        self.now.get().module.status.wanted
     }
 
     #[zbus(property)]
     async fn running(&self) -> u32 {
-        self.now.module.status.running
+        self.now.get().module.status.running
     }
 
     #[zbus(property)]
-    async fn last_report(&self) -> &str {
-        &self.now.last_report
+    async fn last_report(&self) -> String {
+        self.now.get().last_report.clone()
     }
 
     #[zbus(property, name = "LastAppliedUSec")]
     async fn last_applied_usec(&self) -> u64 {
-        self.now.last_applied_usec
+        self.now.get().last_applied_usec
     }
 }
 
@@ -110,7 +111,8 @@ impl ModuleObject {
     async fn set(
         &self, connection: &Connection, header: &Header<'_>, action: &'static str, note: Option<&str>,
     ) -> Result<(), BusError> {
-        let name = &self.now.module.status.name;
+        let now = self.now.get();
+        let name = &now.module.status.name;
         let caller = guarded(&self.desk, connection, header, Action::Apply, action, std::slice::from_ref(name)).await?;
         self.desk.set_operator_hold(name, note, &caller).await?;
         self.desk.heard().await;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use holdfast_core::report::Report;
+use holdfast_core::report::{Report, ReportResult};
+use holdfast_core::status::view::View;
 use holdfast_core::step::Stop;
 use tokio::sync::watch;
 
@@ -15,8 +16,8 @@ use crate::stop::StopSign;
 pub struct Job {
     /// Its number, from 1.
     pub id: u32,
-    /// apply
-    pub kind: &'static str,
+    /// What it does.
+    pub work: Work,
     /// The modules; none means all.
     pub modules: Vec<String>,
     /// Who asked for it.
@@ -27,6 +28,15 @@ pub struct Job {
     pub stop: StopSign,
     now: Mutex<Now>,
     end: watch::Sender<Option<Arc<End>>>,
+}
+
+/// What a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Applies.
+    Apply,
+    /// Only looks: a dry run.
+    Look,
 }
 
 /// How far a job is.
@@ -65,6 +75,8 @@ pub enum State {
 pub enum End {
     /// With a report.
     Reported(Box<Report>),
+    /// A dry run: what it saw of its modules.
+    Looked(Box<View>),
     /// It could not begin, or not go on.
     Failed(AgentError),
     /// It was canceled while it waited for another one.
@@ -88,6 +100,17 @@ pub struct StepEnd {
     pub reason: String,
 }
 
+impl Work {
+    /// The word on the bus.
+    #[must_use]
+    pub fn token(self) -> &'static str {
+        match self {
+            Self::Apply => "apply",
+            Self::Look => "check",
+        }
+    }
+}
+
 impl State {
     /// The word on the bus.
     #[must_use]
@@ -106,6 +129,8 @@ impl End {
     pub fn result(&self) -> &'static str {
         match self {
             Self::Reported(report) => report.result.token(),
+            Self::Looked(view) if view.holds.is_empty() => ReportResult::Done.token(),
+            Self::Looked(_) => ReportResult::Held.token(),
             Self::Failed(_) => "failed",
             Self::Canceled => Stop::Canceled.token(),
         }
@@ -127,9 +152,9 @@ impl Now {
 impl Job {
     /// A job that waits for its turn.
     #[must_use]
-    pub fn new(id: u32, kind: &'static str, modules: Vec<String>, caller: Caller, started_usec: u64) -> Self {
+    pub fn new(id: u32, work: Work, modules: Vec<String>, caller: Caller, started_usec: u64) -> Self {
         let (now, end) = (Mutex::default(), watch::Sender::new(None));
-        Self { id, kind, modules, caller, started_usec, stop: StopSign::default(), now, end }
+        Self { id, work, modules, caller, started_usec, stop: StopSign::default(), now, end }
     }
 
     /// How far it is.

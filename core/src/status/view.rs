@@ -9,6 +9,7 @@ use super::changes::{ChangeRow, Changes, StepRow};
 use super::holds::{HoldSince, Holds};
 use super::{LastApply, ModuleStatus, SCHEMA, Sources, Status};
 use crate::plan::{Change, Note};
+use crate::report::escape;
 
 /// A look. It names no secret, no environment value and no file's content.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,6 +130,31 @@ impl View {
             holds: self.holds(),
             notes: self.notes.clone(),
         }
+    }
+
+    /// "330 applied, 16 held: route-proxy 13, photos 3": the host in a line, for STATUS=.
+    #[must_use]
+    pub fn words(&self) -> String {
+        if self.observed_usec == 0 {
+            return "not looked at the host yet".to_owned();
+        }
+        let (mut applied, mut failed, mut held) = (0, 0, Vec::new());
+        for ModuleView { status, .. } in self.modules.values() {
+            applied += status.counts.applied;
+            failed += status.counts.failed;
+            held.extend((status.counts.held > 0).then_some((status.counts.held, status.name.as_str())));
+        }
+        held.sort_by_key(|(number, name)| (std::cmp::Reverse(*number), *name));
+        let sum: u32 = held.iter().map(|(number, _)| number).sum();
+        let mut words = format!("{applied} applied");
+        if failed > 0 {
+            words += &format!(", {failed} failed");
+        }
+        if sum > 0 {
+            let names: Vec<String> = held.iter().map(|(number, name)| format!("{} {number}", escape(name))).collect();
+            words += &format!(", {sum} held: {}", names.join(", "));
+        }
+        words
     }
 
     /// What [`View::modules`] is in JSON: a row each.
