@@ -15,7 +15,7 @@ use holdfast_core::name::{HostPath, ModuleName};
 use holdfast_core::observed::{Observed, Wanted};
 use holdfast_core::plan::{self, Given, Plan, Scope};
 pub use holdfast_core::record::Caller;
-use holdfast_core::report::{Counts, Report, ReportResult};
+use holdfast_core::report::{Counts, Report, ReportResult, escape};
 use holdfast_core::resource::ResourceKey;
 use holdfast_core::step::{Act, Outcome, Step};
 
@@ -215,7 +215,7 @@ pub async fn set_operator_hold(
     let mut ledger = store.read().map_err(store_error)?;
     let before = ledger.clone();
     check_assigned(settings, &Scope::of(&[module.to_owned()]), &ledger)?;
-    let name = ModuleName::new(module).map_err(|_| AgentError::NoSuchModule(module.to_owned()))?;
+    let name = ModuleName::new(module).map_err(|_| no_such_module(settings, module))?;
     let action = if note.is_some() { "hold" } else { "unhold" };
     let reporting = Reporting::start(action, caller, &[module.to_owned()]).await?;
     let started_usec = now_usec();
@@ -396,10 +396,21 @@ fn check_assigned(settings: &Settings, scope: &Scope, ledger: &Ledger) -> Result
         let is_name = !name.contains('/') && !matches!(name.as_str(), "" | "." | "..");
         let is_assigned = is_name && settings.modules_dir.join(name).is_dir();
         if !in_ledger && !is_assigned {
-            return Err(AgentError::NoSuchModule(name.clone()));
+            return Err(no_such_module(settings, name));
         }
     }
     Ok(())
+}
+
+/// That a module is not assigned, with those that are.
+#[must_use]
+pub fn no_such_module(settings: &Settings, name: &str) -> AgentError {
+    let entries = std::fs::read_dir(&settings.modules_dir).into_iter().flatten().flatten();
+    let directories = entries.filter(|entry| entry.path().is_dir());
+    let mut assigned: Vec<String> =
+        directories.map(|entry| escape(&entry.file_name().to_string_lossy()).into_owned()).collect();
+    assigned.sort();
+    AgentError::NoSuchModule { name: escape(name).into_owned(), assigned }
 }
 
 /// The files that `[Service] EnvironmentFile=` names. One that cannot be read is as one that is not there: what it would

@@ -1,4 +1,4 @@
-//! What stops the whole road, with the exit status that the command gives it.
+//! What stops the whole road, with its word on the bus and on the socket.
 
 use thiserror::Error;
 
@@ -6,8 +6,13 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum AgentError {
     /// A module that was named is not assigned.
-    #[error("no module \"{0}\" is assigned to this host")]
-    NoSuchModule(String),
+    #[error("no module \"{name}\" is assigned to this host; {}", choice(.assigned))]
+    NoSuchModule {
+        /// What was asked for.
+        name: String,
+        /// What could have been meant.
+        assigned: Vec<String>,
+    },
     /// No report of this id is in the journal.
     #[error("no report {0} is in the journal")]
     NoSuchReport(String),
@@ -52,7 +57,7 @@ impl AgentError {
     #[must_use]
     pub fn token(&self) -> &'static str {
         match self {
-            Self::NoSuchModule(_) => "NoSuchModule",
+            Self::NoSuchModule { name: _, assigned: _ } => "NoSuchModule",
             Self::NoSuchReport(_) => "NoSuchReport",
             Self::Busy { pid: _, since: _ } | Self::JobInProgress { id: _, kind: _ } => "JobInProgress",
             Self::NotRoot => "AccessDenied",
@@ -63,17 +68,10 @@ impl AgentError {
             Self::Journal(_) => "JournalUnavailable",
         }
     }
+}
 
-    /// The exit status of the command.
-    #[must_use]
-    pub fn exit_status(&self) -> u8 {
-        match self {
-            Self::NoSuchModule(_) | Self::NoSuchReport(_) => 4,
-            Self::Busy { pid: _, since: _ } | Self::JobInProgress { id: _, kind: _ } => 75,
-            Self::NotRoot => 77,
-            Self::Settings(_) | Self::Store(_) | Self::Observe(_) | Self::ReportNotDurable(_) | Self::Journal(_) => 1,
-        }
-    }
+fn choice(assigned: &[String]) -> String {
+    if assigned.is_empty() { "none is".to_owned() } else { format!("assigned are {}", assigned.join(", ")) }
 }
 
 /// An error with all that it goes back to, in one line.

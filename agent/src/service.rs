@@ -1,6 +1,5 @@
 //! The agent as systemd sees it: ready, what it does in words, and that it leaves when nobody needs it.
 
-use std::future::Future;
 use std::os::unix::net::UnixListener as StdListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +67,9 @@ pub async fn run(listener: StdListener, desk: Arc<Desk>) -> Result<(), ServiceEr
         }
     };
     notify(&[NotifyState::Ready, NotifyState::Status(&desk.view().words())])?;
+    if desk.view().observed_usec == 0 {
+        tokio::spawn(first_look(Arc::clone(&desk)));
+    }
 
     let leave = tokio::select! {
         _ = terminate.recv() => Leave::Told,
@@ -102,6 +104,14 @@ pub async fn run(listener: StdListener, desk: Arc<Desk>) -> Result<(), ServiceEr
         Err(error) => log::debug!("no journal to synchronise: {}", chain(&error)),
     }
     Ok(())
+}
+
+/// After a boot nobody has looked yet, and lists would be empty.
+async fn first_look(desk: Arc<Desk>) {
+    let _call = desk.activity.call();
+    if let Err(error) = desk.look(&[]).await {
+        log::warn!("cannot look at the host: {}", chain(&error));
+    }
 }
 
 /// Returns when nobody has needed the agent for as long as the settings say. What goes over the bus and is no call of
@@ -154,38 +164,32 @@ async fn gone(connection: Option<&Connection>) {
 }
 
 /// Tells systemd in words what is so and what is done; returns after a job when the agent's own file is another one by now.
-fn status(events: &mut mpsc::UnboundedReceiver<Event>) -> impl Future<Output = ()> {
-    async {
-        while let Some(event) = events.recv().await {
-            let words = match event {
-                Event::Looked(view) => view.words(),
-                Event::JobMoved(job) if job.end().is_none() => {
-                    let now = job.now();
-                    if now.step.is_empty() {
-                        format!("{} begins", job.work.token())
-                    } else {
-                        format!("{}: {}", job.work.token(), now.step)
-                    }
+async fn status(events: &mut mpsc::UnboundedReceiver<Event>) {
+    while let Some(event) = events.recv().await {
+        let words = match event {
+            Event::Looked(view) => view.words(),
+            Event::JobMoved(job) if job.end().is_none() => {
+                let now = job.now();
+                if now.step.is_empty() {
+                    format!("{} begins", job.work.token())
+                } else {
+                    format!("{}: {}", job.work.token(), now.step)
                 }
-                Event::JobEnded(_, _) if is_replaced() => return,
-                Event::Fence(heard) => {
-                    heard.notify_one();
-                    continue;
-                }
-                Event::JobNew(_)
-                | Event::JobMoved(_)
-                | Event::Step(_, _)
-                | Event::JobEnded(_, _)
-                | Event::JobGone(_) => {
-                    continue;
-                }
-            };
-            if let Err(error) = notify(&[NotifyState::Status(&words)]) {
-                log::debug!("systemd was not told: {}", chain(&error));
             }
+            Event::JobEnded(_, _) if is_replaced() => return,
+            Event::Fence(heard) => {
+                heard.notify_one();
+                continue;
+            }
+            Event::JobNew(_) | Event::JobMoved(_) | Event::Step(_, _) | Event::JobEnded(_, _) | Event::JobGone(_) => {
+                continue;
+            }
+        };
+        if let Err(error) = notify(&[NotifyState::Status(&words)]) {
+            log::debug!("systemd was not told: {}", chain(&error));
         }
-        std::future::pending().await
     }
+    std::future::pending().await
 }
 
 /// Whether the file that this process runs was replaced or removed.

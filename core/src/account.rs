@@ -183,7 +183,7 @@ fn ended(before: &Ledger, plan: &Plan, scope: &Scope) -> Vec<HoldEnded> {
                 resource: resource.clone(),
                 unit: planned.and_then(|planned| planned.unit.clone()),
                 reason: record.reason,
-                ended_by: if planned.is_some() { "apply" } else { "removed" }.to_owned(),
+                ended_by: if planned.is_some() { "applied" } else { "removed" }.to_owned(),
             });
         }
     }

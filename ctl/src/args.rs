@@ -17,6 +17,9 @@ pub struct Args {
     /// When to use colour; NO_COLOR is honoured
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
+    /// Never ask for a password: what needs one is refused
+    #[arg(long, global = true)]
+    pub no_ask_password: bool,
     /// What to do
     #[command(subcommand)]
     pub verb: Verb,
@@ -30,8 +33,8 @@ answer says so: status, plan and apply do not end with 0 while anything is held.
 
 const AFTER_HELP: &str = "\
 Exit status: 0 all that was asked is so, 1 failed, 2 usage, 3 partly failed, 4 no such module or report, \
-6 something is held, pending, unreadable or stopped by the operator, 75 another apply runs, 77 not root, \
-130 interrupted. holdfast(1) has the details.";
+6 something is held, pending, unreadable or stopped by the operator, 75 another apply runs, 77 not authorised, \
+130 interrupted (the apply goes on). holdfast(1) has the details.";
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -78,7 +81,7 @@ pub enum Verb {
     /// Make the host what the modules ask for, but for what is held, and report
     ///
     /// The report goes to the journal first. Ends with 6 when something is held and nothing failed. One apply runs
-    /// at a time; a second one ends with 75, or waits with --wait.
+    /// at a time; a second one ends with 75, or waits with --wait. Ctrl-C ends the watching, not the apply.
     Apply {
         /// Only these modules [default: all]
         #[arg(value_name = "MODULE")]
@@ -126,6 +129,13 @@ pub enum Verb {
     Unhold {
         /// The module
         module: String,
+    },
+    /// List the jobs that run or wait, and those that ended within the last minute
+    Jobs,
+    /// End a job early, after the step that runs; the next apply does the rest
+    Cancel {
+        /// Its number, as jobs lists it
+        job: u32,
     },
     /// Print a completion script for a shell
     Completion {

@@ -5,17 +5,15 @@ use std::io::{self, ErrorKind, Write as _};
 
 use anstream::ColorChoice;
 use clap::builder::styling::{AnsiColor, Style};
-use holdfast_agent::error::{AgentError, chain};
+use holdfast_agent::error::chain;
+use holdfast_core::report::escape;
 use holdfast_core::status::{Dress, State};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ZonedDateTime};
 use serde_json::{Value, json};
 
 use crate::args::Color;
-use crate::verbs;
-
-/// The exit status of what has none of its own.
-const FAILED: u8 = 1;
+use crate::refusal::{FAILED, Refusal};
 
 /// Where answers go, and in which form.
 pub struct Output {
@@ -55,14 +53,11 @@ impl Output {
 
     /// Tells an error and what to do about it; gives the exit status.
     pub fn error(&self, error: &anyhow::Error) -> u8 {
-        let agent = error.downcast_ref::<AgentError>();
-        let status = agent.map_or(FAILED, AgentError::exit_status);
+        let refusal = error.downcast_ref::<Refusal>();
+        let status = refusal.map_or(FAILED, Refusal::exit_status);
         let sentence = chain(error.as_ref());
-        let hint = agent.and_then(verbs::hint);
-        self.message(&sentence);
-        if let Some(choice) = agent.and_then(verbs::choice) {
-            self.message(choice);
-        }
+        let hint = refusal.and_then(Refusal::hint);
+        self.message(escape(&sentence));
         if let Some(hint) = &hint {
             self.message(format_args!("Hint: {hint}"));
         }

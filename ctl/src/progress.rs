@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
-use holdfast_agent::apply::Progress;
+use holdfast_core::report::escape;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::say;
@@ -28,8 +28,8 @@ impl Teller {
         if !io::stderr().is_terminal() {
             return Self::Lines { last: Instant::now() };
         }
-        let bar = ProgressBar::no_length();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos}/{len} {wide_msg}") {
+        let bar = ProgressBar::new(100);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos:>3} % {wide_msg}") {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(120));
@@ -37,21 +37,15 @@ impl Teller {
     }
 
     /// One more word.
-    pub fn tell(&mut self, progress: &Progress) {
-        let Progress { text, done, of } = progress;
+    pub fn tell(&mut self, percent: u32, text: &str) {
         match self {
             Self::Bar(bar) => {
-                bar.set_length(u64::try_from(*of).unwrap_or(u64::MAX));
-                bar.set_position(u64::try_from(*done).unwrap_or(u64::MAX));
-                bar.set_message(text.clone());
+                bar.set_position(percent.into());
+                bar.set_message(escape(text).into_owned());
             }
             Self::Lines { last } if last.elapsed() >= PAUSE => {
                 *last = Instant::now();
-                if *of > 0 {
-                    say(format_args!("{done} of {of}: {text}"));
-                } else {
-                    say(text);
-                }
+                say(format_args!("{percent} %: {}", escape(text)));
             }
             Self::Lines { last: _ } => {}
         }

@@ -19,10 +19,9 @@ use super::dict::{Dict, dict};
 use super::error::BusError;
 use super::latest::Latest;
 use super::{guarded, options, path};
-use crate::apply::Busy;
+use crate::apply::{Busy, no_such_module};
 use crate::desk::Desk;
 use crate::desk::job::{Job, Work};
-use crate::error::AgentError;
 use crate::reports;
 
 /// The most reports that one call lists.
@@ -70,7 +69,7 @@ impl Manager {
         let reason = reason.transpose()?;
         let view = self.desk.view();
         if !module.is_empty() && !view.modules.contains_key(module) {
-            return Err(AgentError::NoSuchModule(module.to_owned()).into());
+            return Err(no_such_module(self.desk.settings(), module).into());
         }
         let asked = view.holds.iter().filter(|held| module.is_empty() || held.hold.module == module);
         let asked = asked.filter(|held| reason.is_none_or(|reason| held.hold.reason == reason));
@@ -177,7 +176,7 @@ impl Manager {
     ) -> Result<String, BusError> {
         let _call = self.desk.activity.call();
         if !module.is_empty() && !self.desk.view().modules.contains_key(module) {
-            return Err(AgentError::NoSuchModule(module.to_owned()).into());
+            return Err(no_such_module(self.desk.settings(), module).into());
         }
         Ok(ask(connection, &header, Action::Apply).await?.token().to_owned())
     }

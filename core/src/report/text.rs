@@ -12,7 +12,8 @@ use crate::resource::ResourceKey;
 const WIDTH: usize = 96;
 
 /// The verbs of the command that a hint may name.
-pub const VERBS: [&str; 9] = ["status", "holds", "plan", "apply", "report", "lint", "is-applied", "hold", "unhold"];
+pub const VERBS: [&str; 11] =
+    ["status", "holds", "plan", "apply", "report", "lint", "is-applied", "hold", "unhold", "jobs", "cancel"];
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -74,8 +74,11 @@ pub struct HoldRow {
     hint: Option<String>,
     waiting_on_take: bool,
     since_usec: u64,
+    #[serde(default)]
     running: Value,
+    #[serde(default)]
     pinned: Value,
+    #[serde(default)]
     direction: Value,
 }
 

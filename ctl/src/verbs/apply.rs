@@ -1,49 +1,44 @@
-//! `holdfast apply`: the road from modules to report, in this process.
+//! `holdfast apply`: the agent's job, watched until its report.
 
 use anyhow::Result;
-use holdfast_agent::apply::{Busy, apply as run};
-use holdfast_agent::settings::Settings;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::caller::caller;
+use crate::door::{Door, News, Wait};
 use crate::output::Output;
 use crate::progress::Teller;
 
 /// The exit status after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// Applies and reports.
-pub async fn apply(settings: &Settings, modules: &[String], wait: bool, output: &Output) -> Result<u8> {
-    let busy = if wait { Busy::Wait } else { Busy::Refuse };
-    let caller = caller();
-    let mut teller = Teller::new();
+/// Applies and reports. The job is the agent's: whoever watches it may go.
+pub async fn apply(door: &Door, modules: &[String], wait: Wait, output: &Output) -> Result<u8> {
     let mut signals = Signals::new()?;
-    let mut interrupted = false;
-    let result = {
-        let mut tell = |progress| teller.tell(&progress);
-        let mut road = std::pin::pin!(run(settings, modules, busy, &caller, &mut tell));
-        loop {
-            tokio::select! {
-                result = &mut road => break Some(result),
-                () = signals.next() => {
-                    if interrupted {
-                        break None;
-                    }
-                    interrupted = true;
-                    output.message("interrupted: the apply goes on to its end and reports. Press Ctrl-C again to cut it \
-                        off; the next apply then goes on from there");
-                }
-            }
+    let mut job = door.apply(modules, wait).await?;
+    let mut teller = Teller::new();
+    let end = loop {
+        tokio::select! {
+            news = job.next() => match news {
+                News::Progress(percent, step) => teller.tell(percent, &step),
+                News::Reported(report) => break Some(Ok(report)),
+                News::Ended(refusal) => break Some(Err(refusal)),
+            },
+            () = signals.next() => break None,
         }
     };
     teller.end();
-    let Some(result) = result else {
-        output.message("cut off. Hint: holdfast apply");
-        return Ok(INTERRUPTED);
-    };
-    let report = result?;
-    output.answer(&report, &report.to_json())?;
-    Ok(if interrupted { INTERRUPTED } else { report.exit_status() })
+    match end {
+        Some(Ok(report)) => {
+            output.answer(&report, &report.to_json()?)?;
+            Ok(report.exit_status())
+        }
+        Some(Err(refusal)) => Err(refusal.into()),
+        None => {
+            let id = job.id();
+            output.message(format_args!("job {id} goes on to its end and reports"));
+            output.message(format_args!("Hint: holdfast jobs; holdfast report; to end it early: holdfast cancel {id}"));
+            Ok(INTERRUPTED)
+        }
+    }
 }
 
 /// Ctrl-C, and systemd's wish to stop. A terminal that went away stops nothing: the report is in the journal.
@@ -63,12 +58,10 @@ impl Signals {
     }
 
     async fn next(&mut self) {
-        loop {
-            tokio::select! {
-                _ = self.interrupt.recv() => return,
-                _ = self.terminate.recv() => return,
-                _ = self.hangup.recv() => {}
-            }
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 }

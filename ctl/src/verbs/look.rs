@@ -3,51 +3,49 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use holdfast_agent::apply::{Look, look};
-use holdfast_agent::error::chain;
-use holdfast_agent::settings::Settings;
 use holdfast_core::hold::Reason;
-use holdfast_core::status::changes::Changes;
-use holdfast_core::status::holds::Holds;
-use holdfast_core::status::{LastApply, ModuleStatus, Sources, State, Status};
+use holdfast_core::status::view::View;
+use holdfast_core::status::{ModuleStatus, State};
 use serde_json::json;
 
-use crate::history;
+use crate::door::Door;
 use crate::output::Output;
+use crate::refusal::Refusal;
 
 /// The exit status for what is held, pending, unreadable or stopped.
 const NOT_SO: u8 = 6;
 
 /// `holdfast status`
-pub async fn status(settings: &Settings, modules: &[String], output: &Output) -> Result<u8> {
-    let look = look(settings, modules).await?;
-    let status = Status::of(&sources(&look), last_apply(output).await, modules);
+pub async fn status(door: &Door, modules: &[String], output: &Output) -> Result<u8> {
+    let status = look_if_allowed(door, modules, output).await?.status();
     output.dressed(|dress| output.answer(status.text(dress), &status.to_json()))?;
     Ok(status.exit_status())
 }
 
 /// `holdfast holds`
-pub async fn holds(settings: &Settings, module: Option<String>, reason: Option<Reason>, output: &Output) -> Result<u8> {
+pub async fn holds(door: &Door, module: Option<String>, reason: Option<Reason>, output: &Output) -> Result<u8> {
     let modules: Vec<String> = module.into_iter().collect();
-    let look = look(settings, &modules).await?;
-    let holds = Holds::of(&sources(&look), &modules, reason);
+    let holds = look_if_allowed(door, &modules, output).await?.holds();
+    let holds = match reason {
+        Some(reason) => holds.only(reason),
+        None => holds,
+    };
     output.dressed(|dress| output.answer(holds.text(dress), &holds.to_json()))?;
     Ok(0)
 }
 
 /// `holdfast plan`, `holdfast apply --dry-run`
-pub async fn plan(settings: &Settings, modules: &[String], output: &Output) -> Result<u8> {
-    let look = look(settings, modules).await?;
-    let changes = Changes::of(&sources(&look), modules);
+pub async fn plan(door: &Door, modules: &[String], output: &Output) -> Result<u8> {
+    let view = door.look(modules).await?;
+    let changes = view.changes();
     output.dressed(|dress| output.answer(changes.text(dress), &changes.to_json()))?;
-    Ok(Status::of(&sources(&look), last_apply(output).await, modules).exit_status())
+    Ok(view.status().exit_status())
 }
 
 /// `holdfast is-applied`: the gate. It opens only for what was looked at now and is so.
-pub async fn is_applied(settings: &Settings, module: Option<String>, output: &Output) -> Result<u8> {
+pub async fn is_applied(door: &Door, module: Option<String>, output: &Output) -> Result<u8> {
     let modules: Vec<String> = module.into_iter().collect();
-    let look = look(settings, &modules).await?;
-    let status = Status::of(&sources(&look), last_apply(output).await, &modules);
+    let status = door.look(&modules).await?.status();
     // A module that asks for nothing is most likely one that is still being copied here.
     let empty = status.modules.iter().any(|module| module.counts.total == 0) || status.modules.is_empty();
     let exit = if empty && status.exit_status() == 0 { NOT_SO } else { status.exit_status() };
@@ -89,19 +87,19 @@ fn sentence(module: &ModuleStatus) -> String {
     }
 }
 
-fn sources(look: &Look) -> Sources<'_> {
-    let Look { desired, observed, ledger, plan, .. } = look;
-    Sources { desired, observed, plan, ledger }
-}
-
-/// The last apply, for its time and for what failed in it. Truth comes from the look: without a journal to read, status
-/// still answers, and says so.
-async fn last_apply(output: &Output) -> Option<LastApply> {
-    match history::last_apply().await {
-        Ok(report) => report.as_ref().map(LastApply::from),
-        Err(error) => {
-            output.message(format_args!("the last report cannot be read: {}", chain(&error)));
-            None
+/// A look now; for whoever may not look, the last one, with its time.
+async fn look_if_allowed(door: &Door, modules: &[String], output: &Output) -> Result<View, Refusal> {
+    match door.look(modules).await {
+        Err(refusal) if refusal.is_denied() => {
+            output.message("not authorised to look at the host now: this is the last look");
+            let view = door.last_look().await?;
+            match modules.iter().find(|module| !view.modules.contains_key(*module)) {
+                Some(module) => {
+                    Err(Refusal::new("NoSuchModule", format!("no module \"{module}\" is assigned to this host")))
+                }
+                None => Ok(view.only(modules)),
+            }
         }
+        looked => looked,
     }
 }

@@ -4,16 +4,19 @@ use anyhow::Result;
 use holdfast_core::record::Summary;
 use serde_json::{Value, json};
 
-use crate::history;
+use crate::door::{Door, Found};
 use crate::output::Output;
 
+/// How many reports are listed.
+const MANY: u32 = 1000;
+
 /// Shows one report.
-pub async fn show(id: Option<&str>, output: &Output) -> Result<u8> {
-    let history::Found { report, warning } = history::find(id).await?;
+pub async fn show(door: &Door, id: Option<&str>, output: &Output) -> Result<u8> {
+    let Found { report, warning } = door.report(id.unwrap_or_default()).await?;
     if let Some(warning) = &warning {
         output.message(warning);
     }
-    let mut value = report.to_json();
+    let mut value = report.to_json()?;
     if let Value::Object(fields) = &mut value {
         fields.insert("complete".to_owned(), warning.is_none().into());
     }
@@ -22,8 +25,8 @@ pub async fn show(id: Option<&str>, output: &Output) -> Result<u8> {
 }
 
 /// Lists what the journal has, the newest first.
-pub async fn list(output: &Output) -> Result<u8> {
-    let list = history::list().await?;
+pub async fn list(door: &Door, output: &Output) -> Result<u8> {
+    let list = door.reports(MANY).await?;
     let lines: Vec<String> = list.iter().map(|summary| line(summary, output)).collect();
     let text = if lines.is_empty() { "no report is in the journal".to_owned() } else { lines.join("\n") };
     let reports: Vec<Value> = list.iter().map(entry).collect();

@@ -1,0 +1,41 @@
+//! `holdfast jobs` and `holdfast cancel`.
+
+use anyhow::Result;
+use holdfast_core::status::SCHEMA;
+use serde_json::{Value, json};
+
+use crate::door::{Door, JobLine};
+use crate::output::Output;
+
+/// Lists jobs that run, wait, or have just ended.
+pub async fn jobs(door: &Door, output: &Output) -> Result<u8> {
+    let jobs = door.jobs().await?;
+    let lines: Vec<String> = jobs.iter().map(|job| line(job, output)).collect();
+    let text = if lines.is_empty() { "no job runs".to_owned() } else { lines.join("\n") };
+    let jobs: Vec<Value> = jobs.iter().map(value).collect();
+    output.answer(text, &json!({ "schema": SCHEMA, "jobs": jobs }))?;
+    Ok(0)
+}
+
+/// Ends a job early: after the step that runs.
+pub async fn cancel(door: &Door, id: u32, output: &Output) -> Result<u8> {
+    door.cancel(id).await?;
+    let value = json!({ "schema": SCHEMA, "job": id, "canceled": true });
+    output.answer(format!("job {id} ends after the step that runs\nHint: holdfast report"), &value)?;
+    Ok(0)
+}
+
+fn line(job: &JobLine, output: &Output) -> String {
+    let JobLine { id, kind, modules, state, percent, report, started_usec, uid, step } = job;
+    let modules = if modules.is_empty() { "all modules".to_owned() } else { modules.join(", ") };
+    let (since, step) = (output.time(*started_usec), if step.is_empty() { report } else { step });
+    format!("{id:>3}  {kind} of {modules}  {state}  {percent:>3} %  since {since} by uid {uid}  {step}")
+}
+
+fn value(job: &JobLine) -> Value {
+    let JobLine { id, kind, modules, state, percent, report, started_usec, uid, step } = job;
+    json!({
+        "id": id, "kind": kind, "modules": modules, "state": state, "percent": percent, "report": report,
+        "started_usec": started_usec, "uid": uid, "step": step,
+    })
+}
