@@ -12,7 +12,7 @@ use holdfast_core::record::rebuild;
 use holdfast_core::status::view::View;
 use holdfast_core::status::{LastApply, SCHEMA, Sources};
 use holdfast_core::step::Stop;
-use tokio::sync::{Mutex as Turn, Notify, mpsc};
+use tokio::sync::{Mutex as Turn, mpsc};
 
 use crate::activity::Activity;
 use crate::apply::{self, Applied, Busy, Caller, Look, Progress, Request};
@@ -59,8 +59,8 @@ pub enum Event {
     JobEnded(Arc<Job>, Arc<End>),
     /// A job is no longer kept.
     JobGone(Arc<Job>),
-    /// Everything that was told before was heard.
-    Fence(Arc<Notify>),
+    /// Everything that was told before is heard once this is dropped: also by a listener that leaves.
+    Fence(mpsc::Sender<()>),
 }
 
 impl Desk {
@@ -102,20 +102,10 @@ impl Desk {
     /// Waits until those who listen have heard everything that was told so far: so that an answer comes after the
     /// signals that belong to it.
     pub async fn heard(&self) {
-        let fences: Vec<Arc<Notify>> = {
-            let mut listeners = lock(&self.listeners);
-            let mut fences = Vec::new();
-            listeners.retain(|listener| {
-                let fence = Arc::new(Notify::new());
-                let sent = listener.send(Event::Fence(Arc::clone(&fence))).is_ok();
-                fences.extend(sent.then_some(fence));
-                sent
-            });
-            fences
-        };
-        for fence in fences {
-            fence.notified().await;
-        }
+        let (fence, mut heard) = mpsc::channel(1);
+        self.tell(&Event::Fence(fence));
+        // Nothing is sent: it ends when the last listener has dropped its fence.
+        heard.recv().await;
     }
 
     /// Looks at the host; no other side effect than that everybody sees it. Modules that are named must be there.
