@@ -77,7 +77,8 @@ pub(super) fn row(job: &Job) -> Value {
     })
 }
 
-fn answer(job: &Job, ended: Option<StepEnd>, report: Value) -> Value {
+/// A reply of Apply and WaitJob.
+pub(super) fn answer(job: &Job, ended: Option<StepEnd>, report: Value) -> Value {
     let ended = ended.map(|StepEnd { seq, step, module, resource, result, reason }| {
         json!({
             "seq": seq, "module": module, "resource": resource, "step": step, "result": result, "reason": reason,
