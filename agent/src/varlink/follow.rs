@@ -49,7 +49,8 @@ async fn hear(
 ) -> Result<(), Fault> {
     while let Some(event) = events.recv().await {
         let new = match event {
-            Event::JobMoved(job) if job.id == id => None,
+            // That it has ended is told with how.
+            Event::JobMoved(job) if job.id == id && job.end().is_none() => None,
             Event::Step(job, step) if job.id == id => Some(step),
             Event::JobEnded(job, _) if job.id == id => break,
             Event::Looked(_)

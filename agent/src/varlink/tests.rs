@@ -515,7 +515,13 @@ async fn a_stop_ends_connections_after_their_calls() {
     let (mut idle, mut waits) = (UnixStream::connect(place.socket()).await.unwrap(), place.client().await);
     let waits = tokio::spawn(async move { waits.call("WaitJob", json!({ "id": 1 })).await });
     place.busy(true).await;
+    // Who has only just connected has not yet had the time to call. It was taken before the one after it was answered.
+    let mut late = place.client().await;
+    place.call("ListModules", json!({})).await.unwrap();
     let stop = tokio::spawn(place.agent.take().unwrap().stop());
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    std::fs::remove_file(place.socket()).unwrap();
+    soon(late.call("ListModules", json!({}))).await.unwrap();
     // Who says nothing is hung up on, while the call is still answered.
     assert_eq!(soon(idle.read(&mut [0])).await.unwrap(), 0);
     assert_eq!(idle.write(b"{").await.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
