@@ -8,7 +8,7 @@ use sd_notify::NotifyState;
 use thiserror::Error;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot};
 use zbus::Connection;
 
 use crate::desk::{Desk, Event};
@@ -57,8 +57,12 @@ pub async fn run(listener: StdListener, desk: Arc<Desk>) -> Result<(), ServiceEr
     let listener = UnixListener::from_std(listener).map_err(ServiceError::Socket)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(ServiceError::Signal)?;
     let mut events = desk.listen();
-    let (stop_accepting, accepting) = watch::channel(());
-    let socket = tokio::spawn(varlink::serve(listener, Arc::clone(&desk), accepting));
+    let (accepting, stopped) = oneshot::channel::<()>();
+    let stopped = async move {
+        // Nothing is sent: it ends when the other end is dropped.
+        stopped.await.unwrap_or_default();
+    };
+    let socket = tokio::spawn(varlink::serve(listener, Arc::clone(&desk), stopped));
     let connection = match bus::serve(&desk).await {
         Ok(connection) => Some(connection),
         Err(error) => {
@@ -85,7 +89,7 @@ pub async fn run(listener: StdListener, desk: Arc<Desk>) -> Result<(), ServiceEr
     }
     notify(&[NotifyState::Stopping])?;
     // From here on a new call starts the next agent; what came before is still answered.
-    drop(stop_accepting);
+    drop(accepting);
     if let Some(connection) = &connection
         && let Err(error) = connection.release_name(bus::NAME).await
     {
@@ -178,7 +182,7 @@ async fn status(events: &mut mpsc::UnboundedReceiver<Event>) {
             }
             Event::JobEnded(_, _) if is_replaced() => return,
             Event::Fence(heard) => {
-                heard.notify_one();
+                drop(heard);
                 continue;
             }
             Event::JobNew(_) | Event::JobMoved(_) | Event::Step(_, _) | Event::JobEnded(_, _) | Event::JobGone(_) => {

@@ -20,10 +20,12 @@ impl Session {
             let (sender, news) = mpsc::unbounded_channel();
             tokio::try_join!(hear(events, job.id, sender), self.pass_on(job, news))?;
         }
-        match &*job.wait().await {
+        let end = job.wait().await;
+        self.desk.heard().await;
+        match &*end {
             End::Reported(report) => Ok(answer(job, None, report.to_json()?)),
             End::Failed(error) => Err(Refusal::from(error).into()),
-            End::Canceled => Ok(answer(job, None, Value::Null)),
+            End::Looked(_) | End::Canceled => Ok(answer(job, None, Value::Null)),
         }
     }
 
@@ -72,7 +74,7 @@ async fn hear(
 pub(super) fn row(job: &Job) -> Value {
     let (now, end) = (job.now(), job.end());
     json!({
-        "id": job.id, "kind": job.kind, "modules": job.modules, "uid": job.caller.uid, "started_usec": job.started_usec,
+        "id": job.id, "kind": job.work.token(), "modules": job.modules, "uid": job.caller.uid, "started_usec": job.started_usec,
         "state": now.state.token(), "report_id": Some(now.report).filter(|report| !report.is_empty()), "step": now.step,
         "done": now.done, "of": now.of, "result": end.map(|end| end.result()),
     })

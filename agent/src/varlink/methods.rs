@@ -13,9 +13,8 @@ use super::parameters::Parameters;
 use super::session::Session;
 use super::wire::Call;
 use super::{Fault, INTERFACE, INTERFACES, Refusal, SERVICE, follow};
-use crate::apply::Busy;
-use crate::desk::job::Job;
-use crate::error::AgentError;
+use crate::apply::{Busy, no_such_module};
+use crate::desk::job::{Job, Work};
 use crate::reports;
 
 /// The most reports that one call lists.
@@ -69,7 +68,7 @@ impl Session {
         parameters.end()?;
         let view = self.desk.view();
         if let Some(module) = module.as_ref().filter(|module| !view.modules.contains_key(*module)) {
-            return Err(AgentError::NoSuchModule(module.clone()).into());
+            return Err(no_such_module(self.desk.settings(), module).into());
         }
         let asked = |held: &&HoldSince| {
             module.as_ref().is_none_or(|module| held.hold.module == *module)
@@ -83,6 +82,7 @@ impl Session {
         let modules: Vec<String> = parameters.take("modules")?;
         parameters.end()?;
         let view = View::clone(&*self.desk.look(&modules).await?).only(&modules);
+        self.desk.heard().await;
         let (last_report, last_apply_usec) = last(&view);
         Ok(json!({
             "observed_usec": view.observed_usec, "last_report": last_report, "last_apply_usec": last_apply_usec,
@@ -99,7 +99,7 @@ impl Session {
         parameters.end()?;
         let busy = if wait.unwrap_or(false) { Busy::Wait } else { Busy::Refuse };
         let events = more.then(|| self.desk.listen());
-        let job = self.desk.apply(modules, busy, self.caller())?;
+        let job = self.desk.start(Work::Apply, modules, busy, self.caller())?;
         if self.is_oneway() {
             return Ok(Value::Null);
         }
@@ -138,6 +138,7 @@ impl Session {
             return Err(Refusal::parameter("note").into());
         }
         self.desk.set_operator_hold(&module, Some(&note), &self.caller()).await?;
+        self.desk.heard().await;
         Ok(json!({}))
     }
 
@@ -145,6 +146,7 @@ impl Session {
         let module: String = parameters.take("module")?;
         parameters.end()?;
         self.desk.set_operator_hold(&module, None, &self.caller()).await?;
+        self.desk.heard().await;
         Ok(json!({}))
     }
 

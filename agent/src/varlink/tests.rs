@@ -18,7 +18,7 @@ use super::wire::{Messages, Reply};
 use super::{INTERFACE, INTERFACES, SERVICE, serve};
 use crate::apply::{Busy, Caller};
 use crate::desk::Desk;
-use crate::desk::job::{Job, StepEnd};
+use crate::desk::job::{Job, StepEnd, Work};
 use crate::error::AgentError;
 use crate::settings::Settings;
 use crate::store::{Lock, Store};
@@ -113,7 +113,7 @@ impl Place {
 
     /// A job that has its turn, and waits for the lock.
     async fn running(&self) -> Arc<Job> {
-        let job = self.desk.apply(vec!["web".to_owned()], Busy::Wait, nobody()).unwrap();
+        let job = self.desk.start(Work::Apply, vec!["web".to_owned()], Busy::Wait, nobody()).unwrap();
         soon(async {
             while job.now().state.token() != "running" {
                 tokio::task::yield_now().await;
@@ -253,7 +253,7 @@ async fn replies_are_as_described() {
         result: "done",
         reason: String::new(),
     };
-    let told = answer(&Job::new(1, "apply", vec![], nobody(), 0), Some(step), Value::Null);
+    let told = answer(&Job::new(1, Work::Apply, vec![], nobody(), 0), Some(step), Value::Null);
     assert_eq!(keys(&told["job"]), fields(&agent, "Job"));
     assert_eq!(keys(&told["ended"]), fields(&agent, "Step"));
     for method in ["Apply", "WaitJob"] {
@@ -268,7 +268,7 @@ fn every_error_is_described() {
     let agent = interface(INTERFACE);
     let described: BTreeSet<&str> = agent.errors().map(|error| error.name().as_str()).collect();
     for error in [
-        AgentError::NoSuchModule(String::new()),
+        AgentError::NoSuchModule { name: String::new(), assigned: Vec::new() },
         AgentError::NoSuchReport(String::new()),
         AgentError::Busy { pid: 1, since: String::new() },
         AgentError::JobInProgress { id: 1, kind: "apply" },
