@@ -242,11 +242,21 @@ impl Desk {
         }
     }
 
-    /// Keeps a look and tells it.
+    /// Keeps the last look for the next agent.
+    pub fn keep(&self) {
+        lastlook::write(&self.settings.run_dir, &self.view());
+    }
+
+    /// Tells a look, and keeps it on disk unless it says what the last one said: then [`Desk::keep`] will.
     fn seen(&self, view: View) -> Arc<View> {
-        lastlook::write(&self.settings.run_dir, &view);
         let view = Arc::new(view);
-        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&view);
+        let before = {
+            let mut last = self.view.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *last, Arc::clone(&view))
+        };
+        if !before.says_the_same(&view) {
+            self.keep();
+        }
         self.tell(&Event::Looked(Arc::clone(&view)));
         view
     }

@@ -96,6 +96,7 @@ pub async fn run(listener: StdListener, desk: Arc<Desk>) -> Result<(), ServiceEr
         log::debug!("the name was not released: {}", chain(&error));
     }
     drain(&desk, connection.as_ref(), &mut events).await;
+    desk.keep();
     if let Err(error) = socket.await {
         log::warn!("the socket's door did not end well: {error}");
     }

@@ -112,10 +112,11 @@ fn one_apply_at_a_time() {
     let host = Host::with_holdfast("tbusy");
     host.assign("slow");
     // While one apply watches what it started, another is told so, or waits.
-    let first = host.spawn("echo $$ >/run/first; exec holdfast apply slow --json");
+    let first = host.spawn("holdfast apply slow --json");
     host.wait_for(20, "podman container exists slow");
     let busy = host.holdfast("apply", 75);
-    assert!(busy.stderr.contains(host.read("/run/first").trim()), "the pid is told: {busy:?}");
+    assert!(busy.stderr.contains("job 1 (apply) runs"), "{busy:?}");
+    assert!(host.holdfast("jobs", 0).stdout.contains("1  apply of slow  running"), "{busy:?}");
     assert_eq!(host.sh("holdfast status").status, 6, "looking is free");
     let waited = host.apply_with("--wait", 0);
     assert_eq!(waited.done(), ["after container/after created"]);
@@ -123,7 +124,7 @@ fn one_apply_at_a_time() {
     assert_eq!(first.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&first.stdout).contains("\"result\": \"done\""));
 
-    // Ctrl-C: the apply goes on to its end and reports.
+    // Ctrl-C: the apply goes on to its end and reports, without its caller.
     host.ok(&format!("sed -i '/^Network/a Label=a=b' {MODULES}/slow/slow.container"));
     let id = host.inspect("slow", "{{.Id}}");
     let interrupted = host.spawn("echo $$ >/run/second; exec holdfast apply --json");
@@ -131,8 +132,27 @@ fn one_apply_at_a_time() {
     host.ok("kill -INT $(cat /run/second)");
     let interrupted = interrupted.wait_with_output().unwrap();
     assert_eq!(interrupted.status.code(), Some(130), "{interrupted:?}");
+    assert!(String::from_utf8_lossy(&interrupted.stderr).contains("goes on to its end"), "{interrupted:?}");
+    host.wait_for(30, "! holdfast jobs | grep -qE 'running|queued'");
     assert!(host.holdfast("report", 0).stdout.contains("applied 2 of 2 resource(s) (1 changed)"));
     assert_eq!(host.apply(0).count("changed"), 0);
+
+    // A job that is canceled finishes its step, says what it left, and the next apply does that.
+    host.ok(&format!("sed -i 's/a=b/a=c/' {MODULES}/slow/slow.container"));
+    host.module(
+        "more/more.container",
+        "[Container]\nImage=localhost:5000/nowhere:1\nNetwork=none\n[Install]\nWantedBy=multi-user.target\n",
+    );
+    let waiting = host.spawn("holdfast apply slow --json");
+    host.wait_for(20, "holdfast jobs | grep -q running");
+    let queued = host.spawn("holdfast apply --wait --json");
+    host.wait_for(20, "holdfast jobs | grep -q queued");
+    let number = host.ok("holdfast jobs | awk '/queued/ { print $1 }'");
+    host.holdfast(&format!("cancel {}", number.trim()), 0);
+    assert_eq!(queued.wait_with_output().unwrap().status.code(), Some(1), "it had not begun");
+    assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(0), "the other goes on");
+    host.holdfast("cancel 4711", 1);
+    host.ok(&format!("rm -r {MODULES}/more"));
     host.nothing_failed();
 }
 
@@ -156,8 +176,12 @@ fn every_exit_status_means_what_the_manual_says() {
     for words in ["", "frobnicate", "holds --reason fuond", "hold good", "apply --frobnicate"] {
         host.holdfast(words, 2);
     }
-    for verb in ["apply", "status", "holds"] {
-        assert_eq!(host.sh_as("op", &format!("holdfast {verb}")).status, 77, "{verb}");
+    // Whoever may not is refused; to whom only a look now is refused gets the last one.
+    for verb in ["apply", "plan", "is-applied", "hold good --note x", "unhold good"] {
+        assert_eq!(host.sh_as("op", &format!("holdfast --no-ask-password {verb}")).status, 77, "{verb}");
+    }
+    for verb in ["status", "holds", "report", "jobs"] {
+        assert_eq!(host.sh_as("op", &format!("holdfast {verb}")).status, 0, "{verb}");
     }
 
     // An operator's stop is respected, and told.

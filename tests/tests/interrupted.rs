@@ -16,11 +16,15 @@ fn killed_at_any_moment_the_next_apply_makes_it_whole() {
         // The first time all is new, later each container is another one.
         host.assign("interrupted");
         host.ok(&format!("sed -i '/^Network/a Label=round={round}' {MODULES}/crowd/*.container"));
-        let mut apply = host.spawn("echo $$ >/run/apply; exec holdfast apply");
-        host.wait_for(10, "test -s /run/apply");
+        let apply = host.spawn("exec holdfast apply");
         sleep(Duration::from_millis(after_ms));
-        killed += usize::from(host.sh("kill -KILL $(cat /run/apply) && rm /run/apply").success());
-        apply.wait().unwrap();
+        killed += usize::from(host.sh("systemctl kill --signal=KILL --kill-whom=main holdfastd").success());
+        let apply = apply.wait_with_output().unwrap();
+        // Whoever waited is told, unless it was done before.
+        if !apply.status.success() {
+            let told = String::from_utf8_lossy(&apply.stderr).into_owned();
+            assert!(told.contains("the agent ended before the job"), "after {after_ms} ms: {told}");
+        }
 
         let report = host.apply(0);
         assert_eq!((report.count("held"), report.count("failed")), (0, 0), "after {after_ms} ms: {report}");

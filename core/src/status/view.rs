@@ -102,6 +102,18 @@ impl View {
         self
     }
 
+    /// Whether another look found the same: only when it was, and what the last apply was, may differ.
+    #[must_use]
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let Self { schema, observed_usec: _, last: _, modules, changes, steps, holds, notes } = self;
+        *schema == other.schema
+            && *modules == other.modules
+            && *changes == other.changes
+            && *steps == other.steps
+            && *holds == other.holds
+            && *notes == other.notes
+    }
+
     /// How the host is.
     #[must_use]
     pub fn status(&self) -> Status {
