@@ -50,13 +50,16 @@ bench: setup-rust ## measure against the floors (as root; takes minutes)
 	@tests/bench/run
 
 # Built only where it is missing or old, so that `sudo make install` needs no Rust for root.
-$(RELEASE)/holdfast $(RELEASE)/holdfastd &: $(SOURCES)
+BINARIES := $(addprefix $(RELEASE)/,holdfast holdfastd holdfast-generator)
+$(BINARIES) &: $(SOURCES)
 	$(MAKE) build
-	touch $(RELEASE)/holdfast $(RELEASE)/holdfastd
+	touch $(BINARIES)
 
-install: $(RELEASE)/holdfast $(RELEASE)/holdfastd ## install below DESTDIR, with PREFIX=/usr; enables and starts nothing
+install: $(BINARIES) ## install below DESTDIR, with PREFIX=/usr; enables and starts nothing
 	$(INSTALL) -D -m 0755 $(RELEASE)/holdfast $(DESTDIR)$(PREFIX)/bin/holdfast
 	$(INSTALL) -D -m 0755 $(RELEASE)/holdfastd $(DESTDIR)$(LIBEXEC)/holdfastd
+	$(INSTALL) -D -m 0755 $(RELEASE)/holdfast-generator \
+	  $(DESTDIR)$(PREFIX)/lib/systemd/system-generators/holdfast-generator
 	$(INSTALL) -d -m 0755 $(DESTDIR)$(PREFIX)/lib/systemd/system
 	@for unit in $(UNITS); do \
 	  to=$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; \

@@ -22,6 +22,7 @@ use holdfast_core::step::{Act, Outcome, Step};
 use crate::error::AgentError;
 use crate::execute::Hands;
 use crate::generator::{self, Staged};
+use crate::held;
 use crate::observe::{self, Eyes};
 use crate::reporting::Reporting;
 use crate::settings::Settings;
@@ -176,8 +177,11 @@ async fn run(
         }
         intended = confirm::intents(before, &plan);
         store.write(&intended).map_err(store_error)?;
+        held::show(settings, scope, &plan, eyes.manager(), reporting).await?;
         outcomes = hands.execute(&plan.steps, progress).await;
         observed = eyes.observe(&asked.wanted).await.map_err(observe_error)?;
+    } else {
+        held::show(settings, scope, &plan, eyes.manager(), reporting).await?;
     }
     let ledger = confirm::confirmed(&intended, &plan, &outcomes, &asked.desired, &observed);
     if !plan.steps.is_empty() {

@@ -8,6 +8,7 @@ pub mod desk;
 pub mod error;
 pub mod execute;
 pub mod generator;
+pub mod held;
 pub mod journal;
 pub mod lastlook;
 pub mod observe;

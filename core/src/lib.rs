@@ -7,6 +7,7 @@ pub mod confirm;
 pub mod desired;
 pub mod expand;
 pub mod generated;
+pub mod held;
 pub mod hold;
 pub mod kube;
 pub mod ledger;

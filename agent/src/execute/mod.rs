@@ -23,7 +23,7 @@ use crate::stop::StopSign;
 use crate::watch::{self, Limits, WatchError, Watched};
 use files::{Attributes, Before, Emptied, FileError};
 use podman::{Podman, PodmanError};
-use systemd::{Job, Systemd, SystemdError, Verb};
+use systemd::{Job, Order, Systemd, SystemdError, Verb};
 
 /// Pulls that run at once: more only fight for the same line.
 const PULLS: usize = 4;
@@ -210,7 +210,7 @@ impl Hands {
                 _ => continue,
             };
             teller.tell(step.act.to_string());
-            jobs.push(Job { unit: unit.clone(), verb });
+            jobs.push(Job { unit: unit.clone(), verb, order: Order::Kept });
             ids.push(*id);
         }
         let answers = self.systemd.run(&jobs).await;

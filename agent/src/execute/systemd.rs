@@ -148,6 +148,17 @@ pub struct Job {
     pub unit: String,
     /// What to do with it.
     pub verb: Verb,
+    /// Whether it waits for other jobs.
+    pub order: Order,
+}
+
+/// Whether a job waits for those that its unit is ordered after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As its unit says.
+    Kept,
+    /// It runs at once, and pulls nothing in.
+    Ignored,
 }
 
 /// How a unit stands.
@@ -337,7 +348,11 @@ impl Systemd {
 
     /// The job's path; none when there is nothing to do.
     async fn enqueue(&self, job: &Job) -> Result<Option<String>, SystemdError> {
-        let (unit, mode) = (job.unit.clone(), "replace".to_owned());
+        let mode = match job.order {
+            Order::Kept => "replace",
+            Order::Ignored => "ignore-dependencies",
+        };
+        let (unit, mode) = (job.unit.clone(), mode.to_owned());
         let path = match job.verb {
             Verb::Start => self.manager.start_unit(unit, mode).await,
             Verb::Restart => self.manager.restart_unit(unit, mode).await,

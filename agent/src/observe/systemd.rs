@@ -69,6 +69,16 @@ impl Manager {
         Ok(units.filter(|(name, _)| names.contains(name)).collect())
     }
 
+    /// The active units of which a pattern is.
+    ///
+    /// # Errors
+    /// [`ObserveError::Systemd`] when systemd does not answer.
+    pub async fn active_like(&self, pattern: &str) -> Result<BTreeSet<String>, ObserveError> {
+        let (states, patterns) = (vec!["active".to_owned()], vec![pattern.to_owned()]);
+        let listed = in_time("the list of units", self.proxy.list_units_by_patterns(states, patterns)).await?;
+        Ok(listed.into_iter().map(|(name, ..)| name).collect())
+    }
+
     /// More of a few units; those that are not loaded are left out.
     ///
     /// # Errors
