@@ -140,7 +140,10 @@ fn jobs(wanted: &BTreeMap<String, Vec<u8>>, active: &BTreeSet<String>, scope: &S
 /// off before its reload.
 fn is_lost(wanted: &BTreeMap<String, Vec<u8>>, unit_path: &[String]) -> bool {
     let Some(late) = unit_path.iter().find(|path| path.ends_with("/generator.late")) else { return false };
-    let markers = wanted.iter().filter_map(|(name, content)| Some((name.clone(), held::Marker::parse(content).ok()?)));
+    let markers = wanted
+        .iter()
+        .filter(|(name, _)| !held::scripts(name).iter().any(|script| Path::new(script).exists()))
+        .filter_map(|(name, content)| Some((name.clone(), held::Marker::parse(content).ok()?)));
     held::generated(&markers.collect()).keys().any(|path| Path::new(late).join(path).symlink_metadata().is_err())
 }
 

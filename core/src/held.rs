@@ -142,6 +142,14 @@ pub fn waiting_module(unit: &str) -> Option<&str> {
     unit.strip_prefix(TARGET.0)?.strip_suffix(TARGET.1)
 }
 
+/// The scripts of System V of which systemd makes this service, in the very directory that placeholders are in: where one
+/// is there, a placeholder could take its place.
+#[must_use]
+pub fn scripts(unit: &str) -> Vec<String> {
+    let name = unit.strip_suffix(".service").filter(|name| is_unit_name(unit) && !name.contains('@'));
+    name.into_iter().flat_map(|name| [format!("/etc/init.d/{name}"), format!("/etc/init.d/{name}.sh")]).collect()
+}
+
 /// What the generator puts below its directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Generated {

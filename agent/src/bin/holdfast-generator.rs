@@ -14,9 +14,6 @@ use holdfast_core::held::{self, Generated, Marker};
 /// Markers are small; what is larger is something else.
 const LARGEST: u64 = 1024 * 1024;
 
-/// Scripts of System V. systemd makes units of them in the very directory that placeholders are in.
-const SYSV: &str = "/etc/init.d";
-
 fn main() -> ExitCode {
     // systemd gives three directories; what is in the last one is weaker than any other unit file.
     let Some(late) = std::env::args_os().nth(3).map(PathBuf::from) else {
@@ -24,9 +21,6 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     for (path, generated) in held::generated(&read(Path::new(held::DIRECTORY))) {
-        if has_script(&path) {
-            continue;
-        }
         if let Err(error) = put(&late.join(&path), &generated) {
             say(&format!("cannot write {}: {error}", late.join(&path).display()));
         }
@@ -54,8 +48,8 @@ fn read(directory: &Path) -> BTreeMap<String, Marker> {
             }
         };
         let name = entry.file_name().to_string_lossy().into_owned();
-        // What a write that was cut off left is no marker.
-        if name.starts_with('.') {
+        // What a write that was cut off left is no marker; a script of System V is a unit that comes first.
+        if name.starts_with('.') || held::scripts(&name).iter().any(|script| Path::new(script).exists()) {
             continue;
         }
         match marker(&entry.path()) {
@@ -80,13 +74,6 @@ fn content(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     File::open(path)?.take(LARGEST).read_to_end(&mut content)?;
     Ok(content)
-}
-
-/// True for a service that systemd makes of a script.
-fn has_script(unit: &str) -> bool {
-    unit.strip_suffix(".service").is_some_and(|name| {
-        [name.to_owned(), format!("{name}.sh")].iter().any(|name| Path::new(SYSV).join(name).exists())
-    })
 }
 
 /// What another generator put there stays.
