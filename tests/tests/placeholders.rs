@@ -33,15 +33,22 @@ fn a_held_unit_fails_to_start_and_says_why() {
         "/etc/systemd/system/below.service",
         "[Unit]\nRequiresMountsFor=/srv/rest/x\n\n[Service]\nExecStart=/usr/bin/sleep infinity\n",
     );
-    host.ok("systemctl daemon-reload");
+    // Found, and in the middle of a long start: whoever waits for it waits long.
+    host.write(
+        "/etc/systemd/system/slow.service",
+        "[Service]\nType=oneshot\nTimeoutStartSec=infinity\nExecStart=/usr/bin/sleep infinity\n",
+    );
+    host.ok("systemctl daemon-reload && systemctl start --no-block slow.service");
     host.module("web-shop/web.container", WEB);
+    host.module("web-shop/slow.container", &WEB.replace("ContainerName=web", "ContainerName=slow"));
     for (name, text) in TYPES {
         host.module(&format!("rest/{name}"), text);
     }
     host.holdfast("hold rest --note 'until the audit is over'", 0);
     let reloads = reloads(&host);
     let report = host.apply(6);
-    assert_eq!((report.count("total"), report.count("held"), report.count("changed")), (9, 9, 0), "{report}");
+    assert_eq!((report.count("total"), report.count("held"), report.count("changed")), (10, 10, 0), "{report}");
+    assert_eq!(host.property("slow", "ActiveState"), "activating");
     assert_eq!(self::reloads(&host), reloads + 1, "one reload for all markers");
 
     for unit in
@@ -80,7 +87,7 @@ fn a_held_unit_fails_to_start_and_says_why() {
     assert_eq!(host.property("web", "LoadState"), "loaded");
 
     assert_eq!(waiting(&host), ["holdfast-held@web-shop.target Module web-shop is waiting on take"]);
-    assert_eq!(host.property("holdfast-held@web-shop.target", "After"), "web.service");
+    assert_eq!(host.property("holdfast-held@web-shop.target", "After"), "slow.service web.service");
     assert_eq!(host.property("holdfast-held@web-shop.target", "Wants"), "");
 
     // The unit that applies is failed while anything is held: that is the alarm.
@@ -104,18 +111,20 @@ fn any_other_unit_of_the_name_comes_first() {
     host.write("/etc/containers/systemd/quad.container", quadlet);
     let script = "#!/bin/sh\n### BEGIN INIT INFO\n# Provides: script\n# Default-Start: 3\n# Default-Stop: 6\n### END INIT INFO\n";
     host.write_mode("/etc/init.d/script", script, 0o755);
+    // One that a package left behind, and that systemd passes over.
+    host.write_mode("/etc/init.d/left", script, 0o644);
     let units = "file inst@1 vendor quad script trans";
     host.ok(&format!("systemctl daemon-reload && systemd-run --unit=trans sleep infinity && systemctl start {units}"));
     let look = format!(
-        "systemctl show --property=Id,LoadState,ActiveState,SubState,FragmentPath,DropInPaths,InvocationID,ExecStart,Asserts,\
-         Requires,Wants,BindsTo,Conflicts,TriggeredBy {units} | sed 's/ start_time=.*//'"
+        "systemctl show --property=Id,LoadState,ActiveState,SubState,FragmentPath,DropInPaths,InvocationID,MainPID,Asserts,\
+         Requires,Wants,BindsTo,Conflicts,TriggeredBy {units}"
     );
     let files =
         ["/etc/systemd/system", "/usr/lib/systemd/system/vendor.service", "/etc/containers", "/etc/init.d/script"];
-    let everything = || foreign_snapshot(&host, &["another"], &files) + &host.ok(&look);
+    let everything = || foreign_snapshot(&host, &["another"], &files) + &sorted(&host.ok(&look));
     let before = everything();
 
-    for name in ["file", "inst@1", "vendor", "quad", "script", "trans"] {
+    for name in ["file", "inst@1", "vendor", "quad", "script", "trans", "left"] {
         host.module(
             &format!("all/{name}.container"),
             &WEB.replace("ContainerName=web", &format!("ContainerName=our-{}", name.replace('@', "-"))),
@@ -124,7 +133,7 @@ fn any_other_unit_of_the_name_comes_first() {
     host.module("all/free.container", WEB);
     let report = host.apply(6);
     assert_eq!(report.count("held"), report.count("total"), "{report}");
-    let markers = "file.service free.service holdfast-held@all.target inst@1.service quad.service script.service \
+    let markers = "file.service free.service holdfast-held@all.target inst@1.service left.service quad.service script.service \
         trans.service vendor.service";
     assert_eq!(host.ok(&format!("ls {HELD} | xargs echo")).trim(), markers);
     assert_eq!(host.property("free", "FragmentPath"), format!("{LATE}/free.service"));
@@ -268,6 +277,17 @@ fn nothing_in_the_directory_makes_a_reload_fail_and_what_is_lost_comes_back() {
     assert_eq!(self::reloads(&host), reloads);
     assert_eq!(host.property("web", "LoadState"), "not-found");
     host.nothing_failed();
+}
+
+/// What `systemctl show` says; systemd does not keep the order of a list over a reload.
+fn sorted(shown: &str) -> String {
+    let lines = shown.lines().map(|line| {
+        let (name, value) = line.split_once('=').unwrap_or((line, ""));
+        let mut words: Vec<&str> = value.split(' ').collect();
+        words.sort_unstable();
+        format!("{name}={}\n", words.join(" "))
+    });
+    lines.collect()
 }
 
 /// The modules that wait on a take, as systemd lists them.
