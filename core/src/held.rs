@@ -164,21 +164,22 @@ pub enum Generated {
 pub fn generated(markers: &BTreeMap<String, Marker>) -> BTreeMap<String, Generated> {
     let mut all = BTreeMap::new();
     for (name, marker) in markers {
-        if waiting_module(name).and_then(target).is_some() {
-            all.insert(format!("multi-user.target.wants/{name}"), Generated::Link(format!("../{TEMPLATE}")));
-            all.extend(after(name, markers).map(|text| (format!("{name}.d/50-held.conf"), Generated::File(text))));
-        } else {
-            all.extend(placeholder(name, marker).map(|text| (name.clone(), Generated::File(text))));
+        match waiting_module(name) {
+            None => all.extend(placeholder(name, marker).map(|text| (name.clone(), Generated::File(text)))),
+            Some(module) if target(module).is_some() => {
+                all.insert(format!("multi-user.target.wants/{name}"), Generated::Link(format!("../{TEMPLATE}")));
+                let after = after(module, markers);
+                all.extend(after.map(|text| (format!("{name}.d/50-held.conf"), Generated::File(text))));
+            }
+            Some(_) => {}
         }
     }
     all
 }
 
 /// The drop-in of a module's target. Ordering only: a `Wants=` would start what is held.
-fn after(target: &str, markers: &BTreeMap<String, Marker>) -> Option<String> {
-    let waits = |marker: &Marker| {
-        marker.holds.iter().any(|mark| mark.waiting_on_take && waiting_module(target) == Some(mark.module.as_str()))
-    };
+fn after(module: &str, markers: &BTreeMap<String, Marker>) -> Option<String> {
+    let waits = |marker: &Marker| marker.holds.iter().any(|mark| mark.waiting_on_take && mark.module == module);
     let is_held = |name: &&String| waiting_module(name).is_none() && is_unit_name(name) && !is_template(name);
     let units: Vec<&str> = markers
         .iter()
