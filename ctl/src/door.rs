@@ -4,10 +4,14 @@ mod bus;
 mod password;
 #[rustfmt::skip]
 mod proxies;
+mod socket;
 
 use holdfast_core::record::Summary;
 use holdfast_core::report::Report;
 use holdfast_core::status::view::View;
+use rustix::process::geteuid;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::refusal::Refusal;
 pub use password::Ask;
@@ -16,6 +20,8 @@ pub use password::Ask;
 pub enum Door {
     /// The system bus.
     Bus(bus::Bus),
+    /// The agent's socket.
+    Socket(socket::Socket),
 }
 
 /// A report as far as the journal has it.
@@ -64,7 +70,10 @@ impl Door {
     /// # Errors
     /// [`Refusal`] with the token `NoAgent`.
     pub async fn open(ask: Ask) -> Result<Self, Refusal> {
-        bus::Bus::open(ask).await.map(Self::Bus)
+        match bus::Bus::open(ask).await {
+            Err(no_bus) if geteuid().is_root() => socket::Socket::open().await.map(Self::Socket).map_err(|_| no_bus),
+            bus => bus.map(Self::Bus),
+        }
     }
 
     /// Looks at the host now.
@@ -72,8 +81,10 @@ impl Door {
     /// # Errors
     /// [`Refusal`]
     pub async fn look(&self, modules: &[String]) -> Result<View, Refusal> {
-        let Self::Bus(bus) = self;
-        bus.look(modules).await
+        match self {
+            Self::Bus(bus) => bus.look(modules).await,
+            Self::Socket(socket) => socket.look(modules).await,
+        }
     }
 
     /// The last look that anybody made.
@@ -81,8 +92,10 @@ impl Door {
     /// # Errors
     /// [`Refusal`]
     pub async fn last_look(&self) -> Result<View, Refusal> {
-        let Self::Bus(bus) = self;
-        bus.last_look().await
+        match self {
+            Self::Bus(bus) => bus.last_look().await,
+            Self::Socket(socket) => socket.last_look().await,
+        }
     }
 
     /// Starts an apply.
@@ -90,8 +103,10 @@ impl Door {
     /// # Errors
     /// [`Refusal`]
     pub async fn apply(&self, modules: &[String], wait: Wait) -> Result<Job, Refusal> {
-        let Self::Bus(bus) = self;
-        bus.apply(modules, wait).await.map(Job::Bus)
+        match self {
+            Self::Bus(bus) => bus.apply(modules, wait).await.map(Job::Bus),
+            Self::Socket(socket) => socket.apply(modules, wait).await.map(Job::Socket),
+        }
     }
 
     /// Sets the operator's hold, or ends it where there is no note.
@@ -99,8 +114,10 @@ impl Door {
     /// # Errors
     /// [`Refusal`]
     pub async fn set_operator_hold(&self, module: &str, note: Option<&str>) -> Result<(), Refusal> {
-        let Self::Bus(bus) = self;
-        bus.set_operator_hold(module, note).await
+        match self {
+            Self::Bus(bus) => bus.set_operator_hold(module, note).await,
+            Self::Socket(socket) => socket.set_operator_hold(module, note).await,
+        }
     }
 
     /// A report by its id, the first characters of it, or "" for the last one.
@@ -108,8 +125,10 @@ impl Door {
     /// # Errors
     /// [`Refusal`]
     pub async fn report(&self, id: &str) -> Result<Found, Refusal> {
-        let Self::Bus(bus) = self;
-        bus.report(id).await
+        match self {
+            Self::Bus(bus) => bus.report(id).await,
+            Self::Socket(socket) => socket.report(id).await,
+        }
     }
 
     /// The newest reports.
@@ -117,8 +136,10 @@ impl Door {
     /// # Errors
     /// [`Refusal`]
     pub async fn reports(&self, max: u32) -> Result<Vec<Summary>, Refusal> {
-        let Self::Bus(bus) = self;
-        bus.reports(max).await
+        match self {
+            Self::Bus(bus) => bus.reports(max).await,
+            Self::Socket(socket) => socket.reports(max).await,
+        }
     }
 
     /// Jobs that run, wait, or have just ended.
@@ -126,8 +147,10 @@ impl Door {
     /// # Errors
     /// [`Refusal`]
     pub async fn jobs(&self) -> Result<Vec<JobLine>, Refusal> {
-        let Self::Bus(bus) = self;
-        bus.jobs().await
+        match self {
+            Self::Bus(bus) => bus.jobs().await,
+            Self::Socket(socket) => socket.jobs().await,
+        }
     }
 
     /// Ends a job early.
@@ -135,8 +158,10 @@ impl Door {
     /// # Errors
     /// [`Refusal`]
     pub async fn cancel(&self, id: u32) -> Result<(), Refusal> {
-        let Self::Bus(bus) = self;
-        bus.cancel(id).await
+        match self {
+            Self::Bus(bus) => bus.cancel(id).await,
+            Self::Socket(socket) => socket.cancel(id).await,
+        }
     }
 }
 
@@ -153,18 +178,39 @@ pub enum Wait {
 pub enum Job {
     /// Over the bus.
     Bus(bus::Job),
+    /// Over the socket.
+    Socket(socket::Job),
 }
 
 impl Job {
     /// Its number.
     pub fn id(&self) -> u32 {
-        let Self::Bus(job) = self;
-        job.id
+        match self {
+            Self::Bus(job) => job.id,
+            Self::Socket(job) => job.id,
+        }
     }
 
     /// The next news; the last is [`News::Reported`] or [`News::Ended`].
     pub async fn next(&mut self) -> News {
-        let Self::Bus(job) = self;
-        job.next().await
+        match self {
+            Self::Bus(job) => job.next().await,
+            Self::Socket(job) => job.next().await,
+        }
     }
+}
+
+fn lost() -> Refusal {
+    Refusal::new(
+        "Lost",
+        "the agent ended before the job; what was done is in the report, and the next apply does the rest",
+    )
+}
+
+/// A row that another version of the agent may have written otherwise.
+fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
+    let other = |error: serde_json::Error| {
+        Refusal::new("OtherVersion", format!("the agent's answer is not understood, it is of another version: {error}"))
+    };
+    serde_json::from_value(value).map_err(other)
 }

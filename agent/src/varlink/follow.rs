@@ -75,7 +75,7 @@ pub(super) fn row(job: &Job) -> Value {
     let (now, end) = (job.now(), job.end());
     json!({
         "id": job.id, "kind": job.work.token(), "modules": job.modules, "uid": job.caller.uid, "started_usec": job.started_usec,
-        "state": now.state.token(), "report_id": Some(now.report).filter(|report| !report.is_empty()), "step": now.step,
+        "state": now.state.token(), "percent": now.percent(), "report_id": Some(now.report).filter(|report| !report.is_empty()), "step": now.step,
         "done": now.done, "of": now.of, "result": end.map(|end| end.result()),
     })
 }

@@ -11,14 +11,13 @@ use holdfast_core::record::Summary;
 use holdfast_core::report::{Counts, Report, ReportResult};
 use holdfast_core::status::SCHEMA;
 use holdfast_core::status::view::{LastSeen, View};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use zbus::proxy::MethodFlags;
 use zbus::{Connection, DBusError as _, DynamicType, OwnedObjectPath, OwnedVariant, Proxy};
 
 use super::password::{Agent, Ask};
 use super::proxies::{JobProxy, ManagerProxy, ModuleProxy};
-use super::{Found, JobLine, News, Wait};
+use super::{Found, JobLine, News, Wait, lost, read};
 use crate::refusal::Refusal;
 
 /// The standard errors' names begin so.
@@ -236,21 +235,6 @@ fn end(answer: zbus::Result<(String, Dict)>) -> News {
             refusal => News::Ended(refusal),
         },
     }
-}
-
-fn lost() -> Refusal {
-    Refusal::new(
-        "Lost",
-        "the agent ended before the job; what was done is in the report, and the next apply does the rest",
-    )
-}
-
-/// A row that another version of the agent may have written otherwise.
-fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refusal> {
-    let other = |error: serde_json::Error| {
-        Refusal::new("OtherVersion", format!("the agent's answer is not understood, it is of another version: {error}"))
-    };
-    serde_json::from_value(value).map_err(other)
 }
 
 fn refusal(error: zbus::Error) -> Refusal {
