@@ -8,7 +8,7 @@ use holdfast_core::account::{self, Account};
 use holdfast_core::confirm;
 use holdfast_core::desired::{self, Desired, Drafts, Inputs};
 use holdfast_core::expand::{EnvFiles, HostFacts};
-use holdfast_core::generated::{Generated, GeneratedUnit};
+use holdfast_core::generated::{Printed, PrintedUnit};
 use holdfast_core::ledger::{Ledger, ModuleEntry, OperatorHold};
 use holdfast_core::module::{self, Module};
 use holdfast_core::name::{HostPath, ModuleName};
@@ -279,7 +279,7 @@ async fn pull(
 /// Everything that is read before the host is looked at.
 struct Sources {
     modules: Vec<Module>,
-    generated: Generated,
+    printed: Printed,
     host: HostFacts,
     env: EnvFiles,
     places: Places,
@@ -305,24 +305,24 @@ impl Sources {
                 Some(Staged { module: name, files, installed })
             })
             .collect();
-        let generated = generator::run(settings, &staged).await.map_err(observe_error)?;
+        let printed: Printed = generator::run(settings, &staged).await.map_err(observe_error)?.into();
         let host = observe::host_facts();
-        let env = env_files(&desired::environment_files(&modules, &generated, &host));
+        let env = env_files(&desired::environment_files(&modules, &printed, &host));
         let path = |path: &Path| HostPath::new(&path.to_string_lossy()).map_err(observe_error);
         let places = Places {
             quadlets: path(&settings.quadlet_dir)?,
             units: path(&settings.unit_dir)?,
             tmpfiles: path(&settings.tmpfiles_dir)?,
         };
-        Ok(Self { modules, generated, host, env, places })
+        Ok(Self { modules, printed, host, env, places })
     }
 
-    /// Looks at what the modules ask for. Whose a mounted path is depends on what is there, so that they are put together
-    /// again with what was seen; that asks for nothing else to look at.
+    /// Looks at what the modules ask for. Whose a mounted path is depends on what is there, so that resources are put
+    /// together from what was read and what was seen.
     async fn look(&self, eyes: &Eyes, scope: &Scope, ledger: &Ledger) -> Result<(Asked, Observed), AgentError> {
         let unseen = Observed::default();
         let drafts = Drafts::read(&self.inputs(ledger, &unseen));
-        let wanted = desired::wanted(&drafts.assemble(&self.inputs(ledger, &unseen)), ledger);
+        let wanted = drafts.wanted(&self.inputs(ledger, &unseen));
         let observed = eyes.observe(&wanted).await.map_err(observe_error)?;
         let desired = drafts.assemble(&self.inputs(ledger, &observed));
         let foreign_quadlets = self.foreign_quadlets();
@@ -332,7 +332,7 @@ impl Sources {
     fn inputs<'a>(&'a self, ledger: &'a Ledger, observed: &'a Observed) -> Inputs<'a> {
         Inputs {
             modules: &self.modules,
-            generated: &self.generated,
+            printed: &self.printed,
             host: &self.host,
             env: &self.env,
             quadlet_dir: self.places.quadlets.clone(),
@@ -347,9 +347,9 @@ impl Sources {
     /// Units that Quadlet files outside of our folder make.
     fn foreign_quadlets(&self) -> BTreeMap<String, Vec<String>> {
         let ours =
-            |unit: &GeneratedUnit| HostPath::new(&unit.source).is_ok_and(|path| self.places.quadlets.contains(&path));
+            |unit: &PrintedUnit| HostPath::new(&unit.source).is_ok_and(|path| self.places.quadlets.contains(&path));
         let mut foreign: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for unit in self.generated.units.iter().filter(|unit| !ours(unit)) {
+        for unit in self.printed.units.iter().filter(|unit| !ours(unit)) {
             foreign.entry(unit.name.clone()).or_default().push(unit.source.clone());
         }
         foreign

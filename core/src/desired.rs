@@ -14,19 +14,18 @@ mod wanted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expand::{EnvFiles, HostFacts};
-use crate::generated::Generated;
+use crate::generated::Printed;
 use crate::hold::Reason;
 use crate::ledger::Ledger;
 use crate::manifest::Manifest;
 use crate::module::Module;
 use crate::name::{HostPath, ModuleName};
-use crate::observed::PathFacts;
+use crate::observed::{PathFacts, Wanted};
 use crate::quadlet::QuadletFacts;
 use crate::resource::ResourceKey;
 
 pub use assets::staged;
 pub use draft::environment_files;
-pub use wanted::wanted;
 
 use draft::Draft;
 use reading::Siblings;
@@ -37,7 +36,7 @@ pub struct Inputs<'a> {
     /// The assigned modules, as read.
     pub modules: &'a [Module],
     /// What Podman's generator makes of them in their places.
-    pub generated: &'a Generated,
+    pub printed: &'a Printed,
     /// What specifiers need to know.
     pub host: &'a HostFacts,
     /// The files of [`environment_files`].
@@ -52,8 +51,8 @@ pub struct Inputs<'a> {
     pub podman_version: &'a str,
     /// What is ours: who has a claim keeps it.
     pub ledger: &'a Ledger,
-    /// What a look found at the paths of [`wanted`]; empty before the first look. Whether a mounted path is a file, and
-    /// where links lead, decides whose it is: the road assembles, looks, and assembles again with what it saw.
+    /// What a look found at the paths of [`Drafts::wanted`]; empty before the first look. Whether a mounted path is a file, and
+    /// where links lead, decides whose it is: the road reads drafts, looks, and assembles them with what it saw.
     pub seen: &'a BTreeMap<HostPath, PathFacts>,
 }
 
@@ -66,7 +65,7 @@ pub fn assemble(input: &Inputs) -> Desired {
 /// The modules read against the generator's output: the larger part of [`assemble`], and the same before and after a look.
 pub struct Drafts<'a> {
     drafts: Vec<Draft<'a>>,
-    siblings: Siblings,
+    siblings: Siblings<'a>,
     podman_version: String,
 }
 
@@ -76,6 +75,12 @@ impl<'a> Drafts<'a> {
     pub fn read(input: &Inputs<'a>) -> Self {
         let siblings = Siblings::of(input);
         Self { drafts: draft::all(input, &siblings), siblings, podman_version: input.podman_version.to_owned() }
+    }
+
+    /// What a look at the host must cover for a plan: every path, unit and image that may count.
+    #[must_use]
+    pub fn wanted(&self, input: &Inputs) -> Wanted {
+        wanted::wanted(input, &self.drafts)
     }
 
     /// What they ask for on this host. The input is the one that was read; only ledger and look may be others.

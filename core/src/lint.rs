@@ -123,7 +123,7 @@ impl<'a> Looked<'a> {
         let env: EnvFiles = module.files.iter().map(shipped).collect();
         let installed = HostPath::new(&format!("/etc/containers/systemd/holdfast/{}", module.name));
         let installed = installed.unwrap_or_else(|_| HostPath::root());
-        let siblings = |name: &str| module.quadlets.get(name)?.first().map(|source| source.parsed.clone());
+        let siblings = |name: &str| module.quadlets.get(name)?.first().map(|source| &source.parsed);
         let mut files = Vec::new();
         for (name, source) in &module.quadlets {
             let Some(source) = source.first() else { continue };

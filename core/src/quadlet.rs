@@ -23,6 +23,7 @@ pub use keys::unsupported_keys;
 pub use names::{default_unit_name, is_template, object_name, section, unit_name};
 pub use problems::problems;
 pub use read::read;
+pub(crate) use signs::user_signs;
 
 /// The facts of one Quadlet file after drop-ins are merged and specifiers and variables are expanded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -60,9 +60,9 @@ impl UnitFile {
     /// All values of a key that are in force: an empty assignment clears the ones before it.
     #[must_use]
     pub fn all(&self, section: &str, key: &str) -> Vec<&Entry> {
-        let mut entries = self.entries_of(section, key);
-        let cleared = entries.iter().rposition(|entry| entry.value.is_empty()).map_or(0, |at| at + 1);
-        entries.split_off(cleared)
+        let mut entries: Vec<&Entry> = self.entries_of(section, key).rev().take_while(|e| !e.value.is_empty()).collect();
+        entries.reverse();
+        entries
     }
 
     /// The last value of a key that takes one value: without blanks at its end and without double quotes around it.
@@ -75,13 +75,13 @@ impl UnitFile {
     /// The entry of [`Self::last`], with its line.
     #[must_use]
     pub fn last_entry(&self, section: &str, key: &str) -> Option<&Entry> {
-        self.entries_of(section, key).pop().filter(|entry| !entry.unquoted().is_empty())
+        self.entries_of(section, key).next_back().filter(|entry| !entry.unquoted().is_empty())
     }
 
     /// The last value of a key as a truth value; none where the key is not there. What is no yes is a no, as in Podman.
     #[must_use]
     pub fn boolean(&self, section: &str, key: &str) -> Option<bool> {
-        let value = self.entries_of(section, key).pop()?.unquoted();
+        let value = self.entries_of(section, key).next_back()?.unquoted();
         Some(["1", "yes", "true", "on"].iter().any(|yes| value.eq_ignore_ascii_case(yes)))
     }
 
@@ -94,11 +94,11 @@ impl UnitFile {
     /// The lines on which a key stands.
     #[must_use]
     pub fn lines(&self, section: &str, key: &str) -> Vec<u32> {
-        self.entries_of(section, key).iter().map(|entry| entry.line).collect()
+        self.entries_of(section, key).map(|entry| entry.line).collect()
     }
 
-    fn entries_of(&self, section: &str, key: &str) -> Vec<&Entry> {
-        self.entries.iter().filter(|entry| entry.section == section && entry.key == key).collect()
+    fn entries_of<'a>(&'a self, section: &str, key: &str) -> impl DoubleEndedIterator<Item = &'a Entry> {
+        self.entries.iter().filter(move |entry| entry.key == key && entry.section == section)
     }
 
     fn take_line(&mut self, line: u32, text: &str) -> Result<(), UnitFileError> {

@@ -126,7 +126,9 @@ impl Cases {
     fn read(&self, name: &str, needs: &[String]) -> Read {
         let kind = Kind::of_quadlet(name).unwrap();
         let unit = self.unit(name).unwrap();
-        let siblings = |file: &str| needs.iter().any(|need| need == file).then(|| self.unit(file)).flatten();
+        let needed: BTreeMap<&String, UnitFile> =
+            needs.iter().filter_map(|file| Some((file, self.unit(file)?))).collect();
+        let siblings = |file: &str| needed.get(&file.to_owned());
         let host = HostFacts::default();
         let facts = quadlet::read(kind, name, &HostPath::new(DIR).unwrap(), &unit, &host, &EnvFiles::new(), &siblings);
         let mut networks = facts.networks.clone();
@@ -134,8 +136,8 @@ impl Cases {
         for file in &facts.files {
             let referred = Kind::of_quadlet(file).unwrap();
             let Some(of) = siblings(file) else { continue };
-            let object = object_name(referred, file, &of).unwrap_or_default();
-            let service = unit_name(referred, file, &of).replace(".service", "");
+            let object = object_name(referred, file, of).unwrap_or_default();
+            let service = unit_name(referred, file, of).replace(".service", "");
             match referred {
                 Kind::Network => networks.push(object),
                 Kind::Container => networks.push(format!("container:{}", object.replace("%N", &service))),

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sha2::{Digest, Sha256};
-
 use crate::name::HostPath;
 use crate::quadlet::{MountType, QuadletFacts};
 use crate::resource::{Kind, ResourceKey};
@@ -11,9 +9,6 @@ use crate::resource::{Kind, ResourceKey};
 use super::directories::Directories;
 use super::draft::{Draft, FileDraft};
 use super::{Body, Desired, DesiredModule, Inputs, Resource, below, units};
-
-/// How much of the SHA-256 is the hash of a definition: it stands in a label that people read.
-const HASH_DIGITS: usize = 32;
 
 /// Lists what every module asks for, and what the ledger has of modules whose directory vanished.
 pub(super) fn list(input: &Inputs, drafts: &[Draft], directories: &[Directories]) -> Desired {
@@ -101,7 +96,7 @@ fn quadlet(draft: &Draft, file: &FileDraft, quadlet_dir: &HostPath) -> Resource 
         path: file.path.clone(),
         text: file.source.text.clone(),
         assets: assets.collect(),
-        hash: hash(&file.facts.canonical),
+        hash: file.hash.clone(),
     };
     Resource {
         unit: Some(file.unit.clone()),
@@ -109,12 +104,6 @@ fn quadlet(draft: &Draft, file: &FileDraft, quadlet_dir: &HostPath) -> Resource 
         facts: file.facts.clone(),
         ..resource(&file.source.file, body)
     }
-}
-
-fn hash(canonical: &str) -> String {
-    let digest = Sha256::digest(canonical.as_bytes());
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    hex[..HASH_DIGITS].to_owned()
 }
 
 fn directory(draft: &Draft, path: &HostPath, source: &str) -> Resource {
@@ -149,12 +138,17 @@ fn files(input: &Inputs, draft: &Draft) -> BTreeMap<ResourceKey, Resource> {
         resources.insert(ResourceKey::new(line.kind, line.path.as_str()), resource(&line.file, body));
     }
     if !module.runtime_lines.is_empty() {
-        let path = below(&input.tmpfiles_dir, &format!("holdfast-{}.conf", module.name));
+        let path = runtime_file(input, draft);
         let key = ResourceKey::new(Kind::File, path.as_str());
         let content = module.runtime_lines.clone().into_bytes();
         resources.insert(key, resource("tmpfiles.d", Body::File { path, content, mode: 0o644, owner: root() }));
     }
     resources
+}
+
+/// Where the lines for `/run` are installed.
+pub(super) fn runtime_file(input: &Inputs, draft: &Draft) -> HostPath {
+    below(&input.tmpfiles_dir, &format!("holdfast-{}.conf", draft.module.name))
 }
 
 fn owner(user: Option<&String>, group: Option<&String>) -> (String, String) {

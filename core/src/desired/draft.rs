@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sha2::{Digest, Sha256};
+
 use crate::expand::{self, HostFacts};
-use crate::generated::{Generated, GeneratorMessage};
+use crate::generated::{GeneratorMessage, Printed};
 use crate::kube::{self, KubeFacts};
 use crate::module::{Module, QuadletSource, dropin_folders};
 use crate::name::{HostPath, ModuleName};
@@ -15,6 +17,9 @@ use crate::unitfile::UnitFile;
 use super::assets::{self, Assets, own_line};
 use super::reading::{self, Siblings};
 use super::{Inputs, below};
+
+/// How much of the SHA-256 is the hash of a definition: it stands in a label that people read.
+const HASH_DIGITS: usize = 32;
 
 /// One module, on the way to its resources.
 pub(super) struct Draft<'a> {
@@ -34,12 +39,30 @@ pub(super) struct FileDraft<'a> {
     pub twins: Vec<&'a str>,
     pub path: HostPath,
     pub unit: String,
-    /// The text that is in force: the generator's, or the module's own where there is none.
-    pub merged: UnitFile,
     pub facts: QuadletFacts,
+    /// The hash of its definition.
+    pub hash: String,
+    /// The YAML of a `.kube` file that is named by an absolute path.
+    pub yaml: Option<HostPath>,
+    /// Environment files that Podman or systemd cannot start it without, but those that travel with it.
+    pub env_files: Vec<HostPath>,
     pub assets: Assets<'a>,
     /// What the YAML of a `.kube` file makes beside its facts.
     pub kube: KubeFacts,
+}
+
+impl FileDraft<'_> {
+    /// The files of the host that must be there for it, beside its mounts.
+    pub fn reads(&self) -> impl Iterator<Item = &HostPath> {
+        self.yaml.iter().chain(&self.env_files)
+    }
+
+    /// The images from which it runs. An image file pulls and a build file makes what it names: they need none.
+    pub fn images(&self) -> impl Iterator<Item = &str> {
+        let runs = !matches!(self.source.kind, Kind::Image | Kind::Build);
+        let image = self.facts.image.iter().filter(move |image| runs && !image.contains("${"));
+        image.chain(&self.kube.images).map(String::as_str)
+    }
 }
 
 impl Draft<'_> {
@@ -50,22 +73,21 @@ impl Draft<'_> {
 }
 
 /// Reads every module against the generator's output.
-pub(super) fn all<'a>(input: &Inputs<'a>, siblings: &Siblings) -> Vec<Draft<'a>> {
+pub(super) fn all<'a>(input: &Inputs<'a>, siblings: &Siblings<'a>) -> Vec<Draft<'a>> {
     input.modules.iter().map(|module| draft(input, module, siblings)).collect()
 }
 
 /// The files that `[Service] EnvironmentFile=` names, as paths on the host: to be read before [`super::assemble`].
 #[must_use]
-pub fn environment_files(modules: &[Module], generated: &Generated, host: &HostFacts) -> BTreeSet<String> {
+pub fn environment_files(modules: &[Module], printed: &Printed, host: &HostFacts) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
     let mut add = |unit: &UnitFile, name: &str| {
         files.extend(expand::environment_files(unit, host, name).into_iter().map(|(path, _)| path));
     };
     for (file_name, source) in modules.iter().flat_map(|module| &module.quadlets) {
-        let ends = format!("/{}", file_name);
-        for printed in generated.units.iter().filter(|printed| printed.source.ends_with(&ends)) {
-            if let Ok(unit) = UnitFile::parse(&printed.text) {
-                add(&unit, &printed.name);
+        for printed in printed.of_name(file_name) {
+            if let Some(unit) = &printed.merged {
+                add(unit, &printed.name);
             }
         }
         // A file that the generator dropped is held, but its sentence shall not blame a variable that is set.
@@ -93,13 +115,12 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
     for (file_name, sources) in &module.quadlets {
         let Some(source) = sources.first() else { continue };
         let path = below(&directory, file_name);
-        let printed = input.generated.of_source(path.as_str()).last();
-        let own = reading::facts(input, file_name, &directory, source.kind, &source.parsed, siblings);
-        let merged = printed.and_then(reading::read_printed).map(|unit| reading::with_lines_of(unit, &source.parsed));
-        let merged = merged.unwrap_or_else(|| source.parsed.clone());
+        let printed = input.printed.of_source(path.as_str()).next_back();
+        let merged = printed.and_then(|unit| unit.merged.as_ref());
+        let merged = merged.map_or_else(|| source.parsed.clone(), |unit| reading::with_lines_of(unit, &source.parsed));
         let mut facts = reading::facts(input, file_name, &directory, source.kind, &merged, siblings);
         // The generator adds lines with %t and targets of its own: only what the module says is a sign.
-        facts.user_signs = own.user_signs;
+        facts.user_signs = quadlet::user_signs(source.kind, &source.parsed);
         forget_unknown_lines(&mut facts);
         user_signs.extend(facts.user_signs.iter().map(|sign| (source, sign.clone())));
         let assets = assets::of(module, source, &facts);
@@ -113,7 +134,12 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
         problems.extend(plain_errors(source));
         let twins =
             if sources.len() > 1 { sources.iter().map(|twin| twin.file.as_str()).collect() } else { Vec::new() };
-        files.insert(file_name.as_str(), FileDraft { source, twins, path, unit, merged, facts, assets, kube });
+        let yaml = reading::kube_yaml(&merged).filter(|_| source.kind == Kind::Kube);
+        let yaml = yaml.and_then(|written| HostPath::new(written).ok());
+        let env_files = env_files(&merged, &facts, &directory, &unit, input.host);
+        let hash = hash(&facts.canonical);
+        let file = FileDraft { source, twins, path, unit, facts, hash, yaml, env_files, assets, kube };
+        files.insert(file_name.as_str(), file);
     }
     problems.extend(assets::collisions(&files));
     // A module with errors of its own was not staged: the generator's silence about it says nothing.
@@ -121,6 +147,20 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
         problems.extend(files.iter().filter_map(|(name, file)| complaint(input, name, file)));
     }
     Draft { module, name, files, problems, user_signs }
+}
+
+/// What travels with the file is no need; what should and does not is told as a trouble.
+fn env_files(
+    merged: &UnitFile, facts: &QuadletFacts, directory: &HostPath, unit: &str, host: &HostFacts,
+) -> Vec<HostPath> {
+    let read = facts.env_files.iter().filter(|path| !directory.contains(path)).cloned();
+    read.chain(reading::required_env_files(merged, unit, host)).collect()
+}
+
+fn hash(canonical: &str) -> String {
+    let mut hex = format!("{:x}", Sha256::digest(canonical.as_bytes()));
+    hex.truncate(HASH_DIGITS);
+    hex
 }
 
 /// What is plainly wrong in a file, with the lines of its own.
@@ -154,8 +194,8 @@ fn forget_unknown_lines(facts: &mut QuadletFacts) {
 /// What the generator has against a file: it dropped it, or it skipped one of its drop-ins.
 fn complaint(input: &Inputs, file_name: &str, file: &FileDraft) -> Option<Problem> {
     let FileDraft { source, path, .. } = file;
-    let printed = input.generated.of_source(path.as_str()).next().is_some();
-    let named = input.generated.messages.iter().filter(|message| !message.text.to_lowercase().starts_with("warning"));
+    let printed = input.printed.of_source(path.as_str()).next().is_some();
+    let named = input.printed.messages.iter().filter(|message| !message.text.to_lowercase().starts_with("warning"));
     let mut about = named.filter(|message| is_about(message, file_name, path, printed));
     let version = input.podman_version;
     if let Some(message) = about.next() {
@@ -165,12 +205,11 @@ fn complaint(input: &Inputs, file_name: &str, file: &FileDraft) -> Option<Proble
         return Some(Problem::error(&source.file, line, format!("{text} (Podman {version})")));
     }
     // A file of the same name elsewhere hides this one: that is two claims on one name, not a fault of this file.
-    let is_namesake = |unit: &crate::generated::GeneratedUnit| unit.source.rsplit('/').next() == Some(file_name);
-    if printed || input.generated.units.iter().any(is_namesake) {
+    if printed || input.printed.of_name(file_name).next().is_some() {
         return None;
     }
     // One file that does not parse costs all units of its directory: Podman says so of that file only.
-    let neighbour = input.generated.messages.iter().find(|message| is_neighbour(message, path));
+    let neighbour = input.printed.messages.iter().find(|message| is_neighbour(message, path));
     let text = match neighbour {
         Some(message) => format!("Podman's generator drops all of its directory: {} (Podman {version})", message.text),
         None => format!("Podman's generator makes no unit of it and does not say why (Podman {version})"),

@@ -7,7 +7,7 @@ use crate::resource::{Kind, ResourceKey};
 
 use super::draft::{Draft, FileDraft};
 use super::reading::Siblings;
-use super::{Body, Desired, Inputs, Need, bodies, directories, reading, real, units};
+use super::{Body, Desired, Inputs, Need, bodies, directories, real, units};
 
 /// Fills in the needs of all resources.
 pub(super) fn tie(input: &Inputs, drafts: &[Draft], siblings: &Siblings, desired: &mut Desired) {
@@ -61,15 +61,11 @@ fn quadlet(input: &Inputs, index: &Index, siblings: &Siblings, draft: &Draft, fi
     for (path, _) in directories::bind_mounts(facts) {
         needs.extend(index.path(input, module, &path, Need::Path));
     }
-    let yaml = reading::kube_yaml(&file.merged).filter(|_| file.source.kind == Kind::Kube);
-    if let Some(yaml) = yaml.and_then(|written| HostPath::new(written).ok()) {
-        needs.extend(index.path(input, module, &yaml, Need::Path));
+    if let Some(path) = &file.yaml {
+        needs.extend(index.path(input, module, path, Need::Path));
     }
-    // What travels with the file is no need; what should and does not is told as a trouble.
-    let installed = file.path.parent().unwrap_or_else(HostPath::root);
-    let read = facts.env_files.iter().filter(|path| !installed.contains(path)).cloned();
-    for path in read.chain(reading::required_env_files(&file.merged, &file.unit, input.host)) {
-        needs.extend(index.path(input, module, &path, Need::EnvFile));
+    for path in &file.env_files {
+        needs.extend(index.path(input, module, path, Need::EnvFile));
     }
     for name in &facts.networks {
         needs.insert(index.networks.get(module, name).unwrap_or_else(|| Need::Network(name.clone())));
@@ -79,10 +75,7 @@ fn quadlet(input: &Inputs, index: &Index, siblings: &Siblings, draft: &Draft, fi
     }
     needs.extend(facts.requires.iter().filter_map(|unit| index.unit(module, unit)));
     needs.extend(facts.secrets.iter().cloned().map(Need::Secret));
-    // An image file pulls and a build file makes what it names: only what runs from an image needs it.
-    let runs = !matches!(file.source.kind, Kind::Image | Kind::Build);
-    let image = facts.image.iter().filter(|image| runs && !image.contains("${"));
-    needs.extend(image.chain(&file.kube.images).cloned().map(Need::Image));
+    needs.extend(file.images().map(str::to_owned).map(Need::Image));
     needs
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::expand::{self, EnvFiles, HostFacts};
-use crate::generated::GeneratedUnit;
 use crate::module::QuadletSource;
 use crate::name::HostPath;
 use crate::quadlet::{self, QuadletFacts};
@@ -13,28 +12,22 @@ use crate::unitfile::{Entry, UnitFile};
 use super::Inputs;
 
 /// All Quadlet files of the host by name: Podman reads one of a name, and it may be foreign.
-pub(super) struct Siblings(BTreeMap<String, UnitFile>);
+pub(super) struct Siblings<'a>(BTreeMap<&'a str, &'a UnitFile>);
 
-impl Siblings {
+impl<'a> Siblings<'a> {
     /// What the generator printed, and what it dropped as its module writes it.
-    pub fn of(input: &Inputs) -> Self {
-        let mut files = BTreeMap::new();
-        for printed in &input.generated.units {
-            let name = printed.source.rsplit('/').next().unwrap_or_default();
-            if let Some(unit) = read_printed(printed) {
-                files.entry(name.to_owned()).or_insert(unit);
-            }
-        }
+    pub fn of(input: &Inputs<'a>) -> Self {
+        let mut files: BTreeMap<&str, &UnitFile> = input.printed.firsts().collect();
         for (name, sources) in input.modules.iter().flat_map(|module| &module.quadlets) {
             if let Some(source) = sources.first() {
-                files.entry(name.clone()).or_insert_with(|| source.parsed.clone());
+                files.entry(name).or_insert(&source.parsed);
             }
         }
         Self(files)
     }
 
-    fn get(&self, file_name: &str) -> Option<UnitFile> {
-        self.0.get(file_name).cloned()
+    fn get(&self, file_name: &str) -> Option<&'a UnitFile> {
+        self.0.get(file_name).copied()
     }
 
     /// What Podman calls the object of a Quadlet file.
@@ -63,20 +56,10 @@ pub(super) fn offline_facts(file_name: &str, source: &QuadletSource) -> QuadletF
     quadlet::read(source.kind, file_name, &HostPath::root(), &source.parsed, &host, &env, &|_| None)
 }
 
-/// The merged text that the generator printed: its `[X-Container]` is the Quadlet section with all drop-ins.
-pub(super) fn read_printed(printed: &GeneratedUnit) -> Option<UnitFile> {
-    let mut unit = UnitFile::parse(&printed.text).ok()?;
-    let plain = |name: &str| name.strip_prefix("X-").unwrap_or(name).to_owned();
-    for entry in &mut unit.entries {
-        entry.section = plain(&entry.section);
-    }
-    unit.sections = unit.sections.iter().map(|name| plain(name)).collect();
-    Some(unit)
-}
-
 /// Gives the assignments the lines on which the module has them; 0 where the generator or an operator's drop-in brought
 /// them.
-pub(super) fn with_lines_of(mut unit: UnitFile, own: &UnitFile) -> UnitFile {
+pub(super) fn with_lines_of(unit: &UnitFile, own: &UnitFile) -> UnitFile {
+    let mut unit = unit.clone();
     for entry in &mut unit.entries {
         let same = |other: &&Entry| {
             other.section == entry.section && other.key == entry.key && other.value.trim_end() == entry.value.trim_end()

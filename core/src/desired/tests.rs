@@ -5,14 +5,14 @@ mod unread;
 
 use std::collections::BTreeMap;
 
-use super::{Body, Desired, Inputs, Need, Resource, assemble, staged};
+use super::{Body, Desired, Drafts, Inputs, Need, Resource, assemble, staged};
 use crate::expand::{EnvFiles, HostFacts};
 use crate::generated::{Generated, GeneratedUnit, GeneratorMessage};
 use crate::hold::Reason;
 use crate::ledger::{Entry, Ledger, ModuleEntry};
 use crate::module::{Content, FileEntry, Module, ModuleFiles, read};
 use crate::name::{HostPath, ModuleName};
-use crate::observed::{PathFacts, PathState};
+use crate::observed::{PathFacts, PathState, Wanted};
 use crate::quadlet;
 use crate::resource::ResourceKey;
 
@@ -80,10 +80,19 @@ impl World {
     }
 
     pub fn desired(&self) -> Desired {
+        self.read(assemble)
+    }
+
+    /// What a look must cover, before there was one.
+    pub fn wanted(&self) -> Wanted {
+        self.read(|inputs| Drafts::read(inputs).wanted(inputs))
+    }
+
+    fn read<T>(&self, read: impl Fn(&Inputs) -> T) -> T {
         let host = HostFacts { hostname: "box.example.test".to_owned(), ..HostFacts::default() };
-        assemble(&Inputs {
+        read(&Inputs {
             modules: &self.modules,
-            generated: &self.generated(),
+            printed: &self.generated().into(),
             host: &host,
             env: &self.env,
             quadlet_dir: path(QUADLETS),

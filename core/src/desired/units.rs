@@ -23,17 +23,22 @@ pub(super) fn is_unit_name(file_name: &str) -> bool {
 
 /// A plain unit as a resource.
 pub(super) fn resource(unit_dir: &HostPath, name: &str, unit: &UnitSource) -> Resource {
-    let folder = below(unit_dir, &format!("{name}.d"));
-    let dropins = unit.dropins.iter().map(|(file, text)| (below(&folder, file), text.clone()));
-    let main = [(below(unit_dir, name), unit.text.clone())];
+    let texts = std::iter::once(&unit.text).chain(unit.dropins.values()).cloned();
+    let files = paths(unit_dir, name, unit).zip(texts).collect();
     let entries = entries(unit);
     let install = entries.iter().any(|entry| entry.section == "Install");
     let ports = entries.iter().flat_map(ports).collect();
     Resource {
         unit: Some(name.to_owned()),
         facts: QuadletFacts { ports, wanted_at_boot: install, ..QuadletFacts::default() },
-        ..bodies::resource(&unit.file, Body::Unit { files: main.into_iter().chain(dropins).collect(), install })
+        ..bodies::resource(&unit.file, Body::Unit { files, install })
     }
+}
+
+/// Where it and its drop-ins are installed.
+pub(super) fn paths(unit_dir: &HostPath, name: &str, unit: &UnitSource) -> impl Iterator<Item = HostPath> {
+    let folder = below(unit_dir, &format!("{name}.d"));
+    std::iter::once(below(unit_dir, name)).chain(unit.dropins.keys().map(move |file| below(&folder, file)))
 }
 
 /// The units that it cannot do without, and the one that it would start: a timer must not start what is held.

@@ -16,8 +16,10 @@ pub(super) fn text(kind: Kind, unit: &UnitFile, expander: &Expander<'_>, sibling
     let expander = expander.lasting();
     let section = section(kind);
     let mut text = format!("[{section}]\n");
-    for entry in unit.entries.iter().filter(|entry| entry.section == section) {
-        if !unit.all(section, &entry.key).iter().any(|in_force| std::ptr::eq(*in_force, entry)) {
+    for (at, entry) in unit.entries.iter().enumerate().filter(|(_, entry)| entry.section == section) {
+        // An empty assignment clears itself and those before it.
+        let clears = |later: &Entry| later.value.is_empty() && later.section == section && later.key == entry.key;
+        if unit.entries.iter().skip(at).any(clears) {
             continue;
         }
         if let Some(value) = without_own_labels(entry) {
@@ -32,12 +34,12 @@ pub(super) fn text(kind: Kind, unit: &UnitFile, expander: &Expander<'_>, sibling
 /// refers to it. None where the file is not known.
 pub(super) fn resolve(kind: Kind, file_name: &str, siblings: Siblings<'_>) -> Option<String> {
     let unit = siblings(file_name)?;
-    let name = object_name(kind, file_name, &unit)?;
+    let name = object_name(kind, file_name, unit)?;
     if kind != Kind::Container {
         return Some(name);
     }
     // A container is the one reference in which Podman replaces %N, by the service's name.
-    let service = super::unit_name(kind, file_name, &unit);
+    let service = super::unit_name(kind, file_name, unit);
     Some(name.replace("%N", service.strip_suffix(".service").unwrap_or(&service)))
 }
 

@@ -12,7 +12,7 @@ use crate::resource::Kind;
 use crate::unitfile::{Entry, UnitFile, relaxed_words};
 
 /// Other Quadlet files of the host by name, as far as they are known.
-pub(super) type Siblings<'a> = &'a dyn Fn(&str) -> Option<UnitFile>;
+pub(super) type Siblings<'a> = &'a dyn Fn(&str) -> Option<&'a UnitFile>;
 
 /// Reads a merged Quadlet file: needs, claims, and what of them cannot be known before the start.
 ///
@@ -44,12 +44,12 @@ pub fn read(
     facts
 }
 
-struct Reader<'a> {
+struct Reader<'a, 's> {
     section: &'static str,
     dir: &'a HostPath,
     unit: &'a UnitFile,
     expander: Expander<'a>,
-    siblings: Siblings<'a>,
+    siblings: Siblings<'s>,
     facts: QuadletFacts,
 }
 
@@ -59,7 +59,7 @@ struct Known {
     whole: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Reader<'a, '_> {
     fn container(&mut self) {
         self.image("Image");
         self.rootfs();
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
 
     fn unit_of(&self, kind: Kind, file_name: &str) -> String {
         match (self.siblings)(file_name) {
-            Some(unit) => unit_name(kind, file_name, &unit),
+            Some(unit) => unit_name(kind, file_name, unit),
             None => default_unit_name(kind, file_name),
         }
     }

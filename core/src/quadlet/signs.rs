@@ -5,7 +5,7 @@ use crate::resource::Kind;
 use crate::unitfile::{Entry, UnitFile, relaxed_words};
 
 /// All signs, in the order of the file.
-pub(super) fn user_signs(kind: Kind, unit: &UnitFile) -> Vec<Finding> {
+pub(crate) fn user_signs(kind: Kind, unit: &UnitFile) -> Vec<Finding> {
     let mut signs = Vec::new();
     for entry in &unit.entries {
         let letters: &[char] = match entry.section.as_str() {

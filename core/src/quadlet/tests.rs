@@ -27,7 +27,9 @@ impl Tree {
         let host = HostFacts { hostname: "box".to_owned(), boot_id: "1f".repeat(16), ..HostFacts::default() };
         let dir = HostPath::new("/etc/containers/systemd/holdfast/m").unwrap();
         let (kind, unit) = (Kind::of_quadlet(name).unwrap(), self.unit(name).unwrap());
-        read(kind, name, &dir, &unit, &host, &self.env, &|file| self.unit(file))
+        let others: BTreeMap<&str, UnitFile> =
+            self.files.iter().map(|(name, text)| (*name, UnitFile::parse(text).unwrap())).collect();
+        read(kind, name, &dir, &unit, &host, &self.env, &|file| others.get(file))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Shapes of real trees that went wrong.
 
 use super::{World, clause, get, hash, key, keys, needs, path, reasons};
-use crate::desired::{Body, Need, environment_files, wanted};
+use crate::desired::{Body, Need, environment_files};
 use crate::expand::HostFacts;
 use crate::hold::Reason;
 use crate::ledger::Entry;
@@ -65,7 +65,7 @@ fn variables_come_from_the_service_environment_and_unset_ones_hold() {
     let text = "[Container]\nImage=localhost/app:${APP_VERSION}\nContainerName=app-${APP_VERSION}\nVolume=${DATA}:/data\n\
                 PublishPort=${PORT}:8080\n[Service]\nEnvironmentFile=/srv/modules/app/app.env\n";
     let mut world = World::of(&[("app", &[("app.container", text)])]);
-    let files = environment_files(&world.modules, &world.generated(), &HostFacts::default());
+    let files = environment_files(&world.modules, &world.generated().into(), &HostFacts::default());
     assert_eq!(files.into_iter().collect::<Vec<_>>(), ["/srv/modules/app/app.env"]);
 
     let desired = world.desired();
@@ -80,7 +80,7 @@ fn variables_come_from_the_service_environment_and_unset_ones_hold() {
     assert_eq!(reasons(&desired, "app", "container/app"), []);
     assert_eq!(keys(&desired, "app"), ["directory//srv/app", "container/app"]);
     assert_eq!(get(&desired, "app", "container/app").object.as_deref(), Some("app-1.27.3"));
-    assert!(wanted(&desired, &world.ledger).images.contains("localhost/app:1.27.3"));
+    assert!(world.wanted().images.contains("localhost/app:1.27.3"));
     let before = hash(&desired, "app", "container/app");
     world.env.insert("/srv/modules/app/app.env".to_owned(), Some(env.replace("1.27.3", "1.28.0")));
     assert_ne!(hash(&world.desired(), "app", "container/app"), before, "a changed variable is a changed definition");
@@ -122,7 +122,7 @@ fn members_need_their_pod_and_the_pod_not_its_members() {
     assert_eq!(needs(&desired, "site", "pod/site"), ["site directory//srv/site/shared", "site network/site"]);
     assert_eq!(needs(&desired, "site", "container/site-web"), ["site directory//srv/site/web", "site pod/site"]);
     assert_eq!(needs(&desired, "site", "container/site-db"), ["site volume/site-db", "site pod/site"]);
-    assert!(wanted(&desired, &world.ledger).listeners);
+    assert!(world.wanted().listeners);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn secrets_and_env_files_that_are_not_there_are_told_before_the_start() {
     let world = World::of(&[("api", &[("api.container", &api), ("api.env", "A=1\n")])]);
     let desired = world.desired();
     assert_eq!(reasons(&desired, "api", "container/api"), []);
-    let wanted = wanted(&desired, &world.ledger);
+    let wanted = world.wanted();
     assert_eq!(wanted.paths.get(&path("/etc/containers/systemd/holdfast/api/api.env")), Some(&true));
     assert_eq!(wanted.paths.get(&path("/etc/containers/environment/api.env")), Some(&false));
 }
@@ -288,13 +288,13 @@ fn a_confirmed_resource_asks_for_neither_image_nor_listeners() {
         ..Entry::default()
     };
     let world = world.own("web", "container/web", entry.clone());
-    let found = wanted(&world.desired(), &world.ledger);
+    let found = world.wanted();
     assert!(found.images.is_empty() && !found.listeners);
     assert_eq!(found.units.iter().collect::<Vec<_>>(), ["old.service", "web.service"]);
     assert_eq!(found.paths.get(&path("/srv/gone")), Some(&false));
     assert_eq!(found.paths.get(&path("/etc/x")), Some(&true));
     assert_eq!(found.paths.get(&path("/srv/before")), Some(&false));
     let world = world.own("web", "container/web", Entry { intent: true, ..entry });
-    assert!(wanted(&world.desired(), &world.ledger).listeners);
+    assert!(world.wanted().listeners);
     assert!(world.desired().modules["web"].resources.contains_key(&key("container/web")));
 }

@@ -122,7 +122,7 @@ fn the_generators_word_counts() {
         let (world, generated) = web(message);
         let desired = crate::desired::assemble(&crate::desired::Inputs {
             modules: &world.modules,
-            generated: &generated,
+            printed: &generated.into(),
             host: &crate::expand::HostFacts::default(),
             env: &world.env,
             quadlet_dir: path(super::QUADLETS),
@@ -142,7 +142,7 @@ fn a_file_without_a_unit_and_without_a_word_is_held() {
     let world = World::of(&[("web", &[("web.container", &container(""))])]);
     let desired = crate::desired::assemble(&crate::desired::Inputs {
         modules: &world.modules,
-        generated: &crate::generated::Generated::default(),
+        printed: &crate::generated::Printed::default(),
         host: &crate::expand::HostFacts::default(),
         env: &world.env,
         quadlet_dir: path(super::QUADLETS),
