@@ -23,7 +23,7 @@ use crate::error::AgentError;
 use crate::execute::Hands;
 use crate::generator::{self, Staged};
 use crate::held;
-use crate::observe::{self, Eyes};
+use crate::observe::{self, Eyes, PodmanLists};
 use crate::reporting::Reporting;
 use crate::settings::Settings;
 use crate::source::directory;
@@ -119,9 +119,9 @@ pub async fn look(settings: &Settings, modules: &[String]) -> Result<Look, Agent
     let ledger = open(settings)?.read().map_err(store_error)?;
     let scope = Scope::of(modules);
     check_assigned(settings, &scope, &ledger)?;
+    let (eyes, lists) = Eyes::open(settings).await.map_err(observe_error)?;
     let sources = Sources::read(settings, &ledger).await?;
-    let eyes = Eyes::open(settings).await.map_err(observe_error)?;
-    let (asked, observed) = sources.look(&eyes, &scope, &ledger).await?;
+    let (asked, observed) = sources.look(&eyes, lists, &scope, &ledger).await?;
     let plan = asked.plan(&observed, &ledger);
     Ok(Look { desired: asked.desired, observed, ledger, plan })
 }
@@ -160,13 +160,13 @@ async fn run(
     progress: Tell<'_>,
 ) -> Result<Applied, AgentError> {
     let (clock, started_usec) = (Instant::now(), now_usec());
+    let (eyes, lists) = Eyes::open(settings).await.map_err(observe_error)?;
     let sources = Sources::read(settings, before).await?;
-    let eyes = Eyes::open(settings).await.map_err(observe_error)?;
-    let (asked, mut observed) = sources.look(&eyes, scope, before).await?;
+    let (asked, mut observed) = sources.look(&eyes, lists, scope, before).await?;
     let mut plan = asked.plan(&observed, before);
     let mut outcomes = Vec::new();
     // Some of what is ours needs no act: a volume that Podman makes at the first start.
-    let mut intended = confirm::intents(before, &plan);
+    let mut intended = confirm::intents(before.clone(), &plan);
     let mut verified = None;
     if !plan.steps.is_empty() {
         reporting.durable().await?;
@@ -175,19 +175,19 @@ async fn run(
         if pull(&eyes, &mut hands, &plan, &mut observed, progress).await? {
             plan = asked.plan(&observed, before);
         }
-        intended = confirm::intents(before, &plan);
+        intended = confirm::intents(before.clone(), &plan);
         store.write(&intended).map_err(store_error)?;
         held::show(settings, scope, &plan, eyes.manager(), reporting).await?;
         outcomes = hands.execute(&plan.steps, progress).await;
-        observed = eyes.observe(&asked.wanted).await.map_err(observe_error)?;
+        observed = eyes.observe(eyes.ask(), &asked.wanted).await.map_err(observe_error)?;
     } else {
         held::show(settings, scope, &plan, eyes.manager(), reporting).await?;
     }
-    let ledger = confirm::confirmed(&intended, &plan, &outcomes, &asked.desired, &observed);
+    let ledger = confirm::confirmed(intended, &plan, &outcomes, &asked.desired, &observed);
     if !plan.steps.is_empty() {
         verified = Some(asked.plan(&observed, &ledger));
     }
-    let ledger = confirm::with_holds(&ledger, &plan.holds, scope, started_usec);
+    let ledger = confirm::with_holds(ledger, &plan.holds, scope, started_usec);
     save(store, before, &ledger)?;
 
     let report = account::report(Account {
@@ -319,11 +319,13 @@ impl Sources {
 
     /// Looks at what the modules ask for. Whose a mounted path is depends on what is there, so that resources are put
     /// together from what was read and what was seen.
-    async fn look(&self, eyes: &Eyes, scope: &Scope, ledger: &Ledger) -> Result<(Asked, Observed), AgentError> {
+    async fn look(
+        &self, eyes: &Eyes, lists: PodmanLists, scope: &Scope, ledger: &Ledger,
+    ) -> Result<(Asked, Observed), AgentError> {
         let unseen = Observed::default();
         let drafts = Drafts::read(&self.inputs(ledger, &unseen));
         let wanted = drafts.wanted(&self.inputs(ledger, &unseen));
-        let observed = eyes.observe(&wanted).await.map_err(observe_error)?;
+        let observed = eyes.observe(lists, &wanted).await.map_err(observe_error)?;
         let desired = drafts.assemble(&self.inputs(ledger, &observed));
         let foreign_quadlets = self.foreign_quadlets();
         Ok((Asked { desired, wanted, scope: scope.clone(), foreign_quadlets }, observed))

@@ -7,7 +7,7 @@ use crate::hold::Hold;
 use crate::ledger::{Entry, HoldRecord, Ledger, Pin};
 use crate::name::{HostPath, ModuleName};
 use crate::observed::{Observed, PathState};
-use crate::plan::{Change, Given, Plan, Scope, content_sha256, files_as_wanted};
+use crate::plan::{Change, Plan, Scope, content_sha256, files_as_wanted};
 use crate::quadlet::MountType;
 use crate::resource::ResourceKey;
 use crate::step::{Act, FileContent, Outcome, PinSource, Step};
@@ -15,8 +15,7 @@ use crate::step::{Act, FileContent, Outcome, PinSource, Step};
 /// The ledger as it must be on disk before the first act: everything that will be made is ours from now on, so that a
 /// crash in the middle never makes our own thing foreign.
 #[must_use]
-pub fn intents(ledger: &Ledger, plan: &Plan) -> Ledger {
-    let mut ledger = ledger.clone();
+pub fn intents(mut ledger: Ledger, plan: &Plan) -> Ledger {
     for (module, resources) in &plan.resources {
         let Ok(name) = ModuleName::new(module.as_str()) else { continue };
         for (key, planned) in resources.iter().filter(|(_, planned)| planned.change != Change::Unchanged) {
@@ -53,10 +52,9 @@ pub fn intents(ledger: &Ledger, plan: &Plan) -> Ledger {
 /// The ledger after the acts. What went well is confirmed with what is there now; what did not keeps its intent, and the
 /// files that were written for it are known all the same.
 #[must_use]
-pub fn confirmed(ledger: &Ledger, plan: &Plan, outcomes: &[Outcome], desired: &Desired, after: &Observed) -> Ledger {
-    let (nothing, all) = (BTreeMap::new(), Scope::All);
-    let given = Given { desired, observed: after, ledger, foreign_quadlets: &nothing, scope: &all };
-    let mut ledger = ledger.clone();
+pub fn confirmed(
+    mut ledger: Ledger, plan: &Plan, outcomes: &[Outcome], desired: &Desired, after: &Observed,
+) -> Ledger {
     let pins = pins(plan, outcomes);
     for (module, resources) in &plan.resources {
         let Ok(name) = ModuleName::new(module.as_str()) else { continue };
@@ -75,12 +73,13 @@ pub fn confirmed(ledger: &Ledger, plan: &Plan, outcomes: &[Outcome], desired: &D
                 continue;
             };
             let Some(entry) = entries.get_mut(key) else { continue };
+            let as_wanted = files_as_wanted(after, entry, module, key, resource);
             for (step, _) in steps.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Done)) {
                 written(entry, step, &pins, module, after);
             }
             if well {
                 // What a run wrote that was cut off is not written again, and is as much ours.
-                entry.paths.extend(files_as_wanted(given, module, key, resource));
+                entry.paths.extend(as_wanted);
                 entry.intent = false;
                 confirm(entry, resource, after);
             }
@@ -94,17 +93,17 @@ pub fn confirmed(ledger: &Ledger, plan: &Plan, outcomes: &[Outcome], desired: &D
 
 /// The holds of this report, with the time since when each of them has been there for the same reason.
 #[must_use]
-pub fn with_holds(ledger: &Ledger, holds: &[Hold], scope: &Scope, now_usec: u64) -> Ledger {
-    let mut next = ledger.clone();
-    next.holds.retain(|module, _| !scope.has(module));
+pub fn with_holds(mut ledger: Ledger, holds: &[Hold], scope: &Scope, now_usec: u64) -> Ledger {
+    let all_before = ledger.holds.clone();
+    ledger.holds.retain(|module, _| !scope.has(module));
     for hold in holds {
-        let before = ledger.holds.get(&hold.module).and_then(|holds| holds.get(&hold.resource));
+        let before = all_before.get(&hold.module).and_then(|holds| holds.get(&hold.resource));
         let since_usec =
             before.filter(|before| before.reason == hold.reason).map_or(now_usec, |before| before.since_usec);
         let record = HoldRecord { reason: hold.reason, since_usec };
-        next.holds.entry(hold.module.clone()).or_default().insert(hold.resource.clone(), record);
+        ledger.holds.entry(hold.module.clone()).or_default().insert(hold.resource.clone(), record);
     }
-    next
+    ledger
 }
 
 /// True for a step of a resource.

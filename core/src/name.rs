@@ -1,6 +1,9 @@
 //! Names and paths that cannot hold a wrong value.
 
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -127,6 +130,19 @@ impl HostPath {
         }
     }
 
+    /// The paths of the directories above it, the nearest first; none for the root.
+    pub fn above(&self) -> impl Iterator<Item = &str> {
+        above(&self.0)
+    }
+
+    /// The entries of a map that lie below it, without its own.
+    pub fn below<'a, T>(&self, map: &'a BTreeMap<Self, T>) -> impl Iterator<Item = (&'a Self, &'a T)> {
+        let start = if self.0 == "/" { self.0.clone() } else { format!("{}/", self.0) };
+        // No path but the root ends in a slash.
+        let from = map.range::<str, _>((Bound::Excluded(start.as_str()), Bound::Unbounded));
+        from.take_while(move |(path, _)| path.0.starts_with(&start))
+    }
+
     /// True when `other` is this path or lies below it.
     #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
@@ -139,6 +155,22 @@ impl HostPath {
     /// [`NameError::Path`] when the result would hold a NUL.
     pub fn join(&self, relative: &str) -> Result<Self, NameError> {
         Self::new(&format!("{}/{relative}", self.0))
+    }
+}
+
+/// [`HostPath::above`] of the text of a path.
+pub(crate) fn above(path: &str) -> impl Iterator<Item = &str> {
+    let mut rest = path;
+    std::iter::from_fn(move || {
+        let at = rest.rfind('/').filter(|_| rest != "/")?;
+        rest = rest.get(..at).filter(|above| !above.is_empty()).unwrap_or("/");
+        Some(rest)
+    })
+}
+
+impl Borrow<str> for HostPath {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 
@@ -173,6 +205,23 @@ mod tests {
         for bad in ["", "-a", "a-", "A", "a.b", "a/b", "a b", "ä", &"a".repeat(64)] {
             assert!(ModuleName::new(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn above_and_below() -> Result<(), super::NameError> {
+        let path = |text: &str| HostPath::new(text);
+        let (films, root) = (path("/srv/media/films")?, HostPath::root());
+        assert_eq!(films.above().collect::<Vec<_>>(), ["/srv/media", "/srv", "/"]);
+        assert_eq!(root.above().next(), None);
+        let mut map = std::collections::BTreeMap::new();
+        for text in ["/", "/srv", "/srv/media", "/srv/media-old", "/srv/media/books", "/srv/media/films/x", "/srv/n"] {
+            map.insert(path(text)?, ());
+        }
+        let below = |path: &HostPath| path.below(&map).map(|(path, ())| path.to_string()).collect::<Vec<_>>();
+        assert_eq!(below(&path("/srv/media")?), ["/srv/media/books", "/srv/media/films/x"]);
+        assert_eq!(below(&root).len(), 6);
+        assert_eq!(below(&path("/srv/med")?), [""; 0]);
+        Ok(())
     }
 
     #[test]

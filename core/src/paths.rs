@@ -1,6 +1,7 @@
 //! Whose is a host path: the module's own or the host's, as a table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::manifest::Manifest;
 use crate::module::Declared;
@@ -66,8 +67,24 @@ pub struct Ground {
     host: BTreeSet<HostPath>,
     /// Directories of this module in the ledger: another module that comes later takes none of them away.
     kept: BTreeSet<HostPath>,
-    /// Own paths of the other modules.
-    others: BTreeSet<HostPath>,
+    /// What all modules own, and which of them this one is.
+    owners: Arc<Owners>,
+    module: usize,
+}
+
+/// What is owned by which module, the modules by number.
+#[derive(Debug, Clone, Default)]
+pub struct Owners(BTreeMap<HostPath, BTreeSet<usize>>);
+
+impl Owners {
+    /// Notes that a module owns a path.
+    pub fn add(&mut self, path: HostPath, module: usize) {
+        self.0.entry(path).or_default().insert(module);
+    }
+
+    fn another_is_below(&self, path: &HostPath, module: usize) -> bool {
+        path.below(&self.0).any(|(_, modules)| modules.iter().any(|other| *other != module))
+    }
 }
 
 impl Ground {
@@ -79,8 +96,7 @@ impl Ground {
             declared: directories.map(|line| line.path.clone()).collect(),
             own: manifest.own_paths.iter().cloned().collect(),
             host: manifest.host_paths.iter().cloned().collect(),
-            kept: BTreeSet::new(),
-            others: BTreeSet::new(),
+            ..Self::default()
         }
     }
 
@@ -90,10 +106,10 @@ impl Ground {
         Self { kept, ..self }
     }
 
-    /// The same among other modules that own these paths.
+    /// The same among other modules, being the one of this number.
     #[must_use]
-    pub fn among(self, others: BTreeSet<HostPath>) -> Self {
-        Self { others, ..self }
+    pub fn among(self, owners: Arc<Owners>, module: usize) -> Self {
+        Self { owners, module, ..self }
     }
 
     /// The directories that are the module's own because it says so.
@@ -116,10 +132,8 @@ impl Ground {
             return if asked.read_only && !exact { Owner::Host } else { said };
         }
         let names = || [Some(asked.path), asked.real].into_iter().flatten();
-        let parent_of_other = || {
-            let below = |other: &HostPath| other != asked.path && asked.path.contains(other);
-            !self.kept.contains(asked.path) && self.others.iter().any(below)
-        };
+        let parent_of_other =
+            || !self.kept.contains(asked.path) && self.owners.another_is_below(asked.path, self.module);
         if asked.read_only || asked.seen == Seen::Other || names().any(is_reference) || parent_of_other() {
             return Owner::Host;
         }

@@ -322,10 +322,10 @@ fn apply(host: &mut Observed, desired: &Desired, ledger: &Ledger) -> (Plan, Ledg
     let seen = look(host, desired, ledger);
     let given = Given { desired, observed: &seen, ledger, foreign_quadlets: &foreign_quadlets, scope: &Scope::All };
     let decided = plan(given);
-    let intended = confirm::intents(ledger, &decided);
+    let intended = confirm::intents(ledger.clone(), &decided);
     let outcomes = execute(host, &decided, desired);
     let after = look(host, desired, &intended);
-    let confirmed = confirm::confirmed(&intended, &decided, &outcomes, desired, &after);
+    let confirmed = confirm::confirmed(intended.clone(), &decided, &outcomes, desired, &after);
     (decided, confirmed)
 }
 

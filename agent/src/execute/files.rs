@@ -228,7 +228,7 @@ pub fn read_directory(path: &HostPath) -> Result<Option<Vec<String>>, FileError>
 /// Lower-case hex.
 #[must_use]
 pub fn sha256(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(content))
 }
 
 /// Opens a directory by a walk that no user can mislead, and makes what is missing of it 0755 root.

@@ -12,8 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use holdfast_core::expand::HostFacts;
 use holdfast_core::name::HostPath;
-use holdfast_core::observed::{Container, Observed, PathFacts, UnitFileHit, Wanted};
+use holdfast_core::observed::{Container, Network, Observed, PathFacts, Pod, UnitFileHit, Volume, Wanted};
 use thiserror::Error;
+use tokio::task::JoinHandle;
 
 use crate::settings::Settings;
 use mounts::{MountTable, Mounts};
@@ -95,12 +96,14 @@ pub struct Eyes {
 }
 
 impl Eyes {
-    /// Connects to systemd; Podman is connected to at each question.
+    /// Asks Podman for its lists, which nothing else takes as long as, and connects to systemd meanwhile.
     ///
     /// # Errors
     /// [`ObserveError::Systemd`] when the system bus or systemd does not answer.
-    pub async fn open(settings: &Settings) -> Result<Self, ObserveError> {
-        Ok(Self { engine: Engine::new(&settings.podman_socket), manager: Manager::connect().await? })
+    pub async fn open(settings: &Settings) -> Result<(Self, PodmanLists), ObserveError> {
+        let engine = Engine::new(&settings.podman_socket);
+        let lists = PodmanLists::ask(&engine);
+        Ok((Self { engine, manager: Manager::connect().await? }, lists))
     }
 
     /// Podman, for questions beside the lists.
@@ -115,29 +118,32 @@ impl Eyes {
         &self.manager
     }
 
+    /// Asks Podman for its lists again.
+    #[must_use]
+    pub fn ask(&self) -> PodmanLists {
+        PodmanLists::ask(&self.engine)
+    }
+
     /// Looks at everything that is wanted, all at once: the lists are served by other processes while files are read here.
     ///
     /// # Errors
     /// [`ObserveError`] when Podman, systemd or the kernel does not answer. What cannot be seen of a single path is a
     /// value in its facts, never an error.
-    pub async fn observe(&self, wanted: &Wanted) -> Result<Observed, ObserveError> {
-        let taken_usec = now_usec();
-        let (listed, volumes, networks, pods, secrets, images, units, disk, sockets) = tokio::try_join!(
-            self.engine.containers(),
-            self.engine.volumes(),
-            self.engine.networks(),
-            self.engine.pods(),
-            self.engine.secrets(),
+    pub async fn observe(&self, lists: PodmanLists, wanted: &Wanted) -> Result<Observed, ObserveError> {
+        let PodmanLists { taken_usec, lists } = lists;
+        let lists = async { lists.await.map_err(|_| ObserveError::Broken("Podman's lists"))? };
+        let (lists, images, units, disk, sockets) = tokio::try_join!(
+            lists,
             self.engine.images(&wanted.images),
             self.manager.units(&wanted.units),
             look_at_disk(wanted.clone(), self.manager.unit_path().to_vec()),
             list_sockets(wanted.listeners),
         )?;
-        let containers = listed.containers;
+        let Lists { podman_version, containers, volumes, networks, pods, secrets } = lists;
         let listeners = sockets.map(|sockets| sockets.listeners(&containers)).unwrap_or_default();
         Ok(Observed {
             taken_usec,
-            podman_version: listed.podman_version,
+            podman_version,
             containers,
             volumes,
             networks,
@@ -151,6 +157,20 @@ impl Eyes {
             paths: disk.paths,
             listeners,
         })
+    }
+}
+
+/// Podman's lists that were asked for; they come while other things are read.
+#[derive(Debug)]
+pub struct PodmanLists {
+    taken_usec: u64,
+    lists: JoinHandle<Result<Lists, ObserveError>>,
+}
+
+impl PodmanLists {
+    fn ask(engine: &Engine) -> Self {
+        let engine = engine.clone();
+        Self { taken_usec: now_usec(), lists: tokio::spawn(async move { engine.lists().await }) }
     }
 }
 
@@ -235,6 +255,23 @@ async fn blocking<T: Send + 'static>(
 
 fn late(question: impl Into<String>) -> ObserveError {
     ObserveError::Late { question: question.into(), seconds: DEADLINE.as_secs() }
+}
+
+/// All that Podman lists.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lists {
+    /// Podman's version.
+    pub podman_version: String,
+    /// Containers by name.
+    pub containers: BTreeMap<String, Container>,
+    /// Volumes by name.
+    pub volumes: BTreeMap<String, Volume>,
+    /// Networks by name.
+    pub networks: BTreeMap<String, Network>,
+    /// Pods by name.
+    pub pods: BTreeMap<String, Pod>,
+    /// Secrets: name to ID.
+    pub secrets: BTreeMap<String, String>,
 }
 
 /// Containers and the version of the Podman that listed them.

@@ -1,9 +1,9 @@
 //! Podman's side of the look: its lists and what local storage has under an image reference.
 //!
 //! podman-api is asked only at its default path version: at every other one its models do not fit what Podman sends.
-//! Its model of the container list has no restart count, so that one list is fetched and read here.
+//! The lists are fetched and read here: its models of them are large, and that of containers has no restart count.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use holdfast_core::ports::{PortClaim, Protocol, Span};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use podman_api::Podman;
-use podman_api::opts::{NetworkListOpts, PodListOpts, VolumeListOpts};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
-use super::{DEADLINE, Listed, ObserveError, late, systemd};
+use super::{DEADLINE, Listed, Lists, ObserveError, late, systemd};
 
 /// The label in which Podman keeps the name of the unit that it was started by.
 const UNIT_LABEL: &str = "PODMAN_SYSTEMD_UNIT";
@@ -44,15 +44,23 @@ impl Engine {
         Self { socket: socket.to_owned(), api: Podman::unix(socket) }
     }
 
+    /// All lists at once.
+    ///
+    /// # Errors
+    /// [`ObserveError`] when Podman does not answer.
+    pub async fn lists(&self) -> Result<Lists, ObserveError> {
+        let (listed, volumes, networks, pods, secrets) =
+            tokio::try_join!(self.containers(), self.volumes(), self.networks(), self.pods(), self.secrets())?;
+        let Listed { podman_version, containers } = listed;
+        Ok(Lists { podman_version, containers, volumes, networks, pods, secrets })
+    }
+
     /// All containers, running or not, and the version of Podman.
     ///
     /// # Errors
     /// [`ObserveError`] when Podman does not answer.
     pub async fn containers(&self) -> Result<Listed, ObserveError> {
-        const QUESTION: &str = "list of containers";
-        let (podman_version, body) = self.raw("/v4.3.1/libpod/containers/json?all=true", QUESTION).await?;
-        let listed: Vec<ListedContainer> = serde_json::from_slice(&body)
-            .map_err(|error| ObserveError::Answer { question: QUESTION.to_owned(), source: Box::new(error) })?;
+        let (podman_version, listed) = self.list("containers/json?all=true", "list of containers").await?;
         let containers = listed.into_iter().map(ListedContainer::into_observed).collect();
         Ok(Listed { podman_version, containers })
     }
@@ -62,11 +70,9 @@ impl Engine {
     /// # Errors
     /// [`ObserveError`] when Podman does not answer.
     pub async fn volumes(&self) -> Result<BTreeMap<String, Volume>, ObserveError> {
-        let (volumes, opts) = (self.api.volumes(), VolumeListOpts::default());
-        let listed = self.ask("list of volumes", volumes.list(&opts)).await?;
-        let observed = listed.into_iter().map(|volume| {
-            let labels = sorted(volume.labels);
-            (volume.name, Volume { labels, created: volume.created_at.unwrap_or_default(), driver: volume.driver })
+        let (_, listed) = self.list("volumes/json", "list of volumes").await?;
+        let observed = listed.into_iter().map(|ListedVolume { name, labels, created_at: created, driver }| {
+            (name, Volume { labels, created, driver })
         });
         Ok(observed.collect())
     }
@@ -76,13 +82,8 @@ impl Engine {
     /// # Errors
     /// [`ObserveError`] when Podman does not answer.
     pub async fn networks(&self) -> Result<BTreeMap<String, Network>, ObserveError> {
-        let (networks, opts) = (self.api.networks(), NetworkListOpts::default());
-        let listed = self.ask("list of networks", networks.list(&opts)).await?;
-        let observed = listed.into_iter().filter_map(|network| {
-            let labels = sorted(network.labels.unwrap_or_default());
-            Some((network.name?, Network { id: network.id.unwrap_or_default(), labels }))
-        });
-        Ok(observed.collect())
+        let (_, listed) = self.list("networks/json", "list of networks").await?;
+        Ok(listed.into_iter().map(|ListedNetwork { name, id, labels }| (name, Network { id, labels })).collect())
     }
 
     /// All pods, by name.
@@ -90,13 +91,10 @@ impl Engine {
     /// # Errors
     /// [`ObserveError`] when Podman does not answer.
     pub async fn pods(&self) -> Result<BTreeMap<String, Pod>, ObserveError> {
-        let (pods, opts) = (self.api.pods(), PodListOpts::default());
-        let listed = self.ask("list of pods", pods.list(&opts)).await?;
-        let observed = listed.into_iter().filter_map(|pod| {
-            let labels = sorted(pod.labels.unwrap_or_default());
-            let state = pod.status.unwrap_or_default();
-            Some((pod.name?, Pod { id: pod.id.unwrap_or_default(), labels, state }))
-        });
+        let (_, listed) = self.list("pods/json", "list of pods").await?;
+        let observed = listed
+            .into_iter()
+            .map(|ListedPod { name, id, labels, status: state }| (name, Pod { id, labels, state }));
         Ok(observed.collect())
     }
 
@@ -105,9 +103,8 @@ impl Engine {
     /// # Errors
     /// [`ObserveError`] when Podman does not answer.
     pub async fn secrets(&self) -> Result<BTreeMap<String, String>, ObserveError> {
-        let secrets = self.api.secrets();
-        let listed = self.ask("list of secrets", secrets.list()).await?;
-        Ok(listed.into_iter().filter_map(|secret| Some((secret.spec?.name?, secret.id?))).collect())
+        let (_, listed) = self.list("secrets/json", "list of secrets").await?;
+        Ok(listed.into_iter().map(|ListedSecret { id, spec }| (spec.name, id)).collect())
     }
 
     /// What local storage has under a reference, resolved as Podman does: short names, IDs and digests too.
@@ -147,13 +144,6 @@ impl Engine {
         Ok(images)
     }
 
-    async fn ask<T>(
-        &self, question: &str, answer: impl Future<Output = podman_api::Result<T>>,
-    ) -> Result<T, ObserveError> {
-        let answer = tokio::time::timeout(DEADLINE, answer).await.map_err(|_| late(format!("the {question}")))?;
-        answer.map_err(|error| self.failed(question, error))
-    }
-
     /// A fault or an unreadable answer came from Podman; anything else means that nobody answers.
     fn failed(&self, question: &str, error: podman_api::Error) -> ObserveError {
         match error {
@@ -169,6 +159,15 @@ impl Engine {
 
     fn silent(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ObserveError {
         ObserveError::Engine { socket: self.socket.display().to_string(), source: source.into() }
+    }
+
+    /// One of Podman's lists, and its version.
+    async fn list<T: DeserializeOwned>(&self, what: &str, question: &str) -> Result<(String, Vec<T>), ObserveError> {
+        let (version, body) = self.raw(&format!("/v4.3.1/libpod/{what}"), question).await?;
+        // Podman says null for a list of nothing.
+        let listed: Option<Vec<T>> = serde_json::from_slice(&body)
+            .map_err(|error| ObserveError::Answer { question: question.to_owned(), source: Box::new(error) })?;
+        Ok((version, listed.unwrap_or_default()))
     }
 
     /// One GET: Podman's version from the answer's header (its `/version` runs several programs first), and the body.
@@ -245,6 +244,54 @@ struct ListedContainer {
     networks: Vec<String>,
     #[serde(deserialize_with = "null_is_empty")]
     ports: Vec<ListedPort>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct ListedVolume {
+    name: String,
+    #[serde(deserialize_with = "null_is_empty")]
+    labels: BTreeMap<String, String>,
+    #[serde(deserialize_with = "null_is_empty")]
+    created_at: String,
+    #[serde(deserialize_with = "null_is_empty")]
+    driver: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct ListedNetwork {
+    name: String,
+    #[serde(deserialize_with = "null_is_empty")]
+    id: String,
+    #[serde(deserialize_with = "null_is_empty")]
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct ListedPod {
+    name: String,
+    #[serde(deserialize_with = "null_is_empty")]
+    id: String,
+    #[serde(deserialize_with = "null_is_empty")]
+    labels: BTreeMap<String, String>,
+    #[serde(deserialize_with = "null_is_empty")]
+    status: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct ListedSecret {
+    #[serde(rename = "ID")]
+    id: String,
+    #[serde(rename = "Spec")]
+    spec: ListedSpec,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct ListedSpec {
+    #[serde(rename = "Name")]
+    name: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -334,10 +381,6 @@ fn protocol(word: &str) -> Option<Protocol> {
 
 fn null_is_empty<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(value: D) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(value)?.unwrap_or_default())
-}
-
-fn sorted(labels: HashMap<String, String>) -> BTreeMap<String, String> {
-    labels.into_iter().collect()
 }
 
 /// An image ID without its algorithm.

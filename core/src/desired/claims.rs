@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hold::Reason;
 use crate::ledger::Entry;
-use crate::name::HostPath;
+use crate::name::{HostPath, above};
 use crate::ports::PortClaim;
 use crate::resource::{Kind, ResourceKey};
 
@@ -18,7 +18,7 @@ pub(super) fn settle(input: &Inputs, drafts: &[Draft], directories: &[Directorie
     let mut troubles: BTreeMap<(String, ResourceKey), Vec<Trouble>> = BTreeMap::new();
     let pairs = rivals(&claims).into_iter().filter_map(|(mine, other)| Some((claims.get(mine)?, claims.get(other)?)));
     for (mine, other) in pairs.filter(|(mine, other)| mine.loses_to(other)) {
-        let id = (mine.module.clone(), mine.key.clone());
+        let id = (mine.module.to_owned(), mine.key.clone());
         let trouble = Trouble { reason: Reason::ClaimedTwice, clause: mine.clause(other), hint: None };
         let told = troubles.entry(id).or_default();
         if !told.contains(&trouble) {
@@ -59,7 +59,7 @@ enum Slot<'a> {
     Volume(&'a str),
     Network(&'a str),
     File(&'a str),
-    Path(&'a HostPath),
+    Path(&'a str),
     Port(u16),
 }
 
@@ -71,7 +71,7 @@ impl Thing {
             Self::Volume(name) => Slot::Volume(name),
             Self::Network(name) => Slot::Network(name),
             Self::File(name) => Slot::File(name),
-            Self::Path { written: _, place } => Slot::Path(place),
+            Self::Path { written: _, place } => Slot::Path(place.as_str()),
             Self::Port(claim) => Slot::Port(claim.port),
         }
     }
@@ -87,11 +87,7 @@ fn rivals(claims: &[Claim]) -> BTreeSet<(usize, usize)> {
     for (slot, here) in &slots {
         let mut found = here.clone();
         if let Slot::Path(place) = slot {
-            let mut above = place.parent();
-            while let Some(path) = above {
-                found.extend(slots.get(&Slot::Path(&path)).into_iter().flatten());
-                above = path.parent();
-            }
+            found.extend(above(place).filter_map(|above| slots.get(&Slot::Path(above))).flatten());
         }
         for mine in here {
             for other in found.iter().filter(|other| *other != mine) {
@@ -102,11 +98,11 @@ fn rivals(claims: &[Claim]) -> BTreeSet<(usize, usize)> {
     pairs
 }
 
-struct Claim {
-    module: String,
-    key: ResourceKey,
+struct Claim<'a> {
+    module: &'a str,
+    key: &'a ResourceKey,
     /// The file of the module, or the resource where there is none.
-    source: String,
+    source: &'a str,
     thing: Thing,
     /// True when the ledger says that it is already so.
     kept: bool,
@@ -116,7 +112,7 @@ struct Claim {
     idle: bool,
 }
 
-impl Claim {
+impl Claim<'_> {
     fn loses_to(&self, other: &Self) -> bool {
         let same_resource = self.module == other.module && self.key == other.key;
         let beaten = !other.idle || other.kept;
@@ -177,10 +173,14 @@ impl Claim {
     }
 }
 
-fn collect(input: &Inputs, drafts: &[Draft], directories: &[Directories], desired: &Desired) -> Vec<Claim> {
+fn collect<'a>(
+    input: &Inputs, drafts: &[Draft], directories: &[Directories], desired: &'a Desired,
+) -> Vec<Claim<'a>> {
+    let known = drafts.iter().zip(directories).map(|known| (known.0.module.name.as_str(), known));
+    let known: BTreeMap<&str, (&Draft, &Directories)> = known.collect();
     let mut claims = Vec::new();
     for (module, part) in &desired.modules {
-        let known = drafts.iter().zip(directories).find(|(draft, _)| draft.module.name == *module);
+        let known = known.get(module.as_str());
         let idle = known.is_none_or(|(draft, _)| draft.is_held_whole());
         for (key, resource) in &part.resources {
             let entry = part.name.as_ref().and_then(|name| input.ledger.entry(name, key));
@@ -191,8 +191,7 @@ fn collect(input: &Inputs, drafts: &[Draft], directories: &[Directories], desire
                     Thing::Path { written, .. } => known.is_some_and(|(_, part)| part.ground.yields(written)),
                     _ => false,
                 };
-                let (module, key, source) = (module.clone(), key.clone(), resource.source.clone());
-                claims.push(Claim { module, key, source, thing, kept, guest, idle });
+                claims.push(Claim { module, key, source: &resource.source, thing, kept, guest, idle });
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Which directories are a module's own: what it says, and what it mounts where data lies.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::name::HostPath;
 use crate::observed::PathState;
-use crate::paths::{Asked, Ground, Owner, Seen};
+use crate::paths::{Asked, Ground, Owner, Owners, Seen};
 use crate::quadlet::{Mount, MountType, QuadletFacts};
 use crate::resource::Kind;
 
@@ -21,24 +22,19 @@ pub(super) struct Directories {
 pub(super) fn judge(input: &Inputs, drafts: &[Draft]) -> Vec<Directories> {
     let placed = placed(drafts);
     let grounds: Vec<Ground> = drafts.iter().map(|draft| ground(input, draft)).collect();
-    let alone = || drafts.iter().zip(&grounds).map(|(draft, ground)| own(input, draft, ground, &placed));
-    let first: Vec<BTreeMap<HostPath, String>> = alone().collect();
-    drafts
-        .iter()
-        .enumerate()
-        .map(|(index, draft)| {
-            // A module that is held as a whole takes nothing from the others but what it has already.
-            let others = first.iter().enumerate().filter(|(other, _)| *other != index);
-            let others = others.flat_map(|(other, paths)| {
-                let counts =
-                    move |path: &&HostPath| !drafts[other].is_held_whole() || keeps(input, &drafts[other], path);
-                paths.keys().filter(counts).cloned()
-            });
-            let ground = grounds[index].clone().among(others.collect());
-            let own = own(input, draft, &ground, &placed);
-            Directories { ground, own }
-        })
-        .collect()
+    let mut owners = Owners::default();
+    for (index, (draft, ground)) in drafts.iter().zip(&grounds).enumerate() {
+        // A module that is held as a whole takes nothing from the others but what it has already.
+        let counts = |path: &HostPath| !draft.is_held_whole() || keeps(input, draft, path);
+        let paths = own(input, draft, ground, &placed).into_keys().filter(counts);
+        paths.for_each(|path| owners.add(path, index));
+    }
+    let owners = Arc::new(owners);
+    let among = |(index, (draft, ground)): (usize, (&Draft, Ground))| {
+        let ground = ground.among(Arc::clone(&owners), index);
+        Directories { own: own(input, draft, &ground, &placed), ground }
+    };
+    drafts.iter().zip(grounds).enumerate().map(among).collect()
 }
 
 /// The absolute host paths that a Quadlet file mounts, as far as they are known.

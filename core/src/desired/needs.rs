@@ -179,15 +179,16 @@ impl Index {
     /// But a module that is held as a whole makes nothing below what others mount from above, so it stops none of them.
     fn path(&self, input: &Inputs, module: &str, path: &HostPath, otherwise: fn(HostPath) -> Need) -> BTreeSet<Need> {
         let place = real(input, path);
-        let mut needs = BTreeSet::new();
+        let above = place.above().filter_map(|above| self.paths.get(above)).flatten().map(need);
+        let mut needs: BTreeSet<Need> = above.collect();
+        // What lies at or below the path brings it along; what lies above does not.
+        let counts = |(owner, _): &&Id| owner == module || !self.idle.contains(owner);
+        let below = place.below(&self.paths).flat_map(|(_, ids)| ids.iter().filter(counts));
+        let here = self.paths.get(place).into_iter().flatten();
         let mut is_made = *path == HostPath::root();
-        for (own, ids) in self.paths.iter().filter(|(own, _)| own.contains(place) || place.contains(own)) {
-            let is_above = place != own && place.contains(own);
-            let counts = |(owner, _): &&Id| !is_above || owner == module || !self.idle.contains(owner);
-            let found: Vec<Need> = ids.iter().filter(counts).map(need).collect();
-            // What lies below the path brings it along; what lies above does not.
-            is_made |= place.contains(own) && !found.is_empty();
-            needs.extend(found);
+        for id in here.chain(below) {
+            is_made = true;
+            needs.insert(need(id));
         }
         if !is_made {
             needs.insert(otherwise(path.clone()));
@@ -196,10 +197,9 @@ impl Index {
     }
 
     fn nearest_directory_above(&self, input: &Inputs, path: &HostPath, id: &Id) -> Option<Need> {
-        let place = real(input, path);
         let is_directory = |ids: &&Vec<Id>| ids.iter().any(|other| other.1.kind == Kind::Directory && other != id);
-        let above = self.paths.iter().filter(|(own, _)| *own != place && own.contains(place));
-        let (_, ids) = above.filter(|(_, ids)| is_directory(ids)).max_by_key(|(own, _)| own.parts().count())?;
+        let mut above = real(input, path).above().filter_map(|above| self.paths.get(above));
+        let ids = above.find(is_directory)?;
         ids.iter()
             .find(|(module, key)| *module == id.0 && key.kind == Kind::Directory)
             .or_else(|| ids.iter().find(|(_, key)| key.kind == Kind::Directory))

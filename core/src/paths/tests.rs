@@ -1,4 +1,4 @@
-use super::{Asked, Ground, Owner, Seen};
+use super::{Asked, Ground, Owner, Owners, Seen};
 use crate::manifest::Manifest;
 use crate::module::Declared;
 use crate::name::HostPath;
@@ -23,7 +23,10 @@ fn ground(own: &[&str], host: &[&str], declared: &[&str], others: &[&str]) -> Gr
         line: 1,
     };
     let declared: Vec<Declared> = declared.iter().map(line).collect();
-    Ground::new(&manifest, &declared).among(paths(others).into_iter().collect())
+    let mut owners = Owners::default();
+    paths(others).into_iter().for_each(|path| owners.add(path, 1));
+    paths(own).into_iter().for_each(|path| owners.add(path, 0));
+    Ground::new(&manifest, &declared).among(owners.into(), 0)
 }
 
 fn ask(ground: &Ground, source: &str, target: &str, read_only: bool, seen: Seen) -> Owner {

@@ -187,7 +187,7 @@ impl One<'_> {
     }
 
     fn files(&self, decided: &mut Decided) {
-        for file in wanted_files(self.given, self.module, self.key, self.resource) {
+        for file in wanted_files(self.entry, self.module, self.key, self.resource) {
             match file_state(self.given, self.entry, &file) {
                 FileState::Same => {}
                 FileState::Write { replaces } => {

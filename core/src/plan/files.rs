@@ -3,11 +3,10 @@
 use sha2::{Digest, Sha256};
 
 use super::Given;
-use super::judge::entry;
 use crate::desired::{Body, Resource};
 use crate::ledger::{Entry, Pin};
 use crate::name::HostPath;
-use crate::observed::PathState;
+use crate::observed::{Observed, PathState};
 use crate::quadlet::section;
 use crate::resource::{Kind, ResourceKey};
 use crate::step::{FileContent, PinSource, Trailer};
@@ -38,7 +37,7 @@ pub(super) enum FileState {
 
 /// Lower-case hex.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 /// The SHA-256 of what a step writes, given the image that goes into it.
@@ -57,7 +56,9 @@ pub(super) fn known_pin<'a>(entry: Option<&'a Entry>, resource: &Resource) -> Op
 }
 
 /// The files of a resource, in the order of their paths.
-pub(super) fn wanted_files(given: Given<'_>, module: &str, key: &ResourceKey, resource: &Resource) -> Vec<WantedFile> {
+pub(super) fn wanted_files(
+    entry: Option<&Entry>, module: &str, key: &ResourceKey, resource: &Resource,
+) -> Vec<WantedFile> {
     let root = || ("root".to_owned(), "root".to_owned());
     let bytes = |path: &HostPath, content: &[u8], mode: u32, owner: (String, String)| WantedFile {
         path: path.clone(),
@@ -68,7 +69,7 @@ pub(super) fn wanted_files(given: Given<'_>, module: &str, key: &ResourceKey, re
     };
     match &resource.body {
         Body::Quadlet { path, text, assets, hash } => {
-            let pin = known_pin(entry(given.ledger, module, key), resource);
+            let pin = known_pin(entry, resource);
             let needs_pin = key.kind == Kind::Container && resource.facts.image.is_some();
             let source = match (needs_pin, pin) {
                 (false, _) => PinSource::AsWritten,
@@ -104,13 +105,13 @@ pub(super) fn wanted_files(given: Given<'_>, module: &str, key: &ResourceKey, re
 
 /// The files of a resource that hold what they shall hold, with their SHA-256.
 pub(crate) fn files_as_wanted(
-    given: Given<'_>, module: &str, key: &ResourceKey, resource: &Resource,
+    observed: &Observed, entry: &Entry, module: &str, key: &ResourceKey, resource: &Resource,
 ) -> Vec<(HostPath, String)> {
-    let on_disk = |path: &HostPath| match given.observed.paths.get(path).map(|facts| &facts.state) {
+    let on_disk = |path: &HostPath| match observed.paths.get(path).map(|facts| &facts.state) {
         Some(PathState::File { sha256, .. }) => sha256.clone(),
         _ => None,
     };
-    let wanted = wanted_files(given, module, key, resource).into_iter();
+    let wanted = wanted_files(Some(entry), module, key, resource).into_iter();
     wanted
         .filter_map(|file| Some((on_disk(&file.path).filter(|disk| file.sha256.as_ref() == Some(disk))?, file.path)))
         .map(|(sha256, path)| (path, sha256))

@@ -76,8 +76,9 @@ impl Judge<'_> {
 
     /// Files of ours that were edited on the host and in the module.
     pub(super) fn edited(&self, reasons: &mut Vec<OwnReason>) {
-        for file in wanted_files(self.given, self.module, self.key, self.resource) {
-            if self.entry().is_some() && file_state(self.given, self.entry(), &file) == FileState::EditedTwice {
+        let Some(entry) = self.entry() else { return };
+        for file in wanted_files(Some(entry), self.module, self.key, self.resource) {
+            if file_state(self.given, Some(entry), &file) == FileState::EditedTwice {
                 reasons.push(Self::other(
                     Reason::ChangedLocally,
                     format!("{} was edited on this host, and the module changed it, too", file.path),
