@@ -295,7 +295,7 @@ struct Places {
 impl Sources {
     async fn read(settings: &Settings, ledger: &Ledger) -> Result<Self, AgentError> {
         let files = directory::read_all(&settings.modules_dir).map_err(observe_error)?;
-        let modules: Vec<Module> = files.iter().map(module::read).collect();
+        let modules: Vec<Module> = files.into_iter().map(module::read).collect();
         // What cannot be staged is unreadable, and keeps what is installed of it.
         let staged: Vec<Staged> = modules
             .iter()
@@ -320,21 +320,23 @@ impl Sources {
     /// Looks at what the modules ask for. Whose a mounted path is depends on what is there, so that resources are put
     /// together from what was read and what was seen.
     async fn look(
-        &self, eyes: &Eyes, lists: PodmanLists, scope: &Scope, ledger: &Ledger,
+        mut self, eyes: &Eyes, lists: PodmanLists, scope: &Scope, ledger: &Ledger,
     ) -> Result<(Asked, Observed), AgentError> {
+        let foreign_quadlets = self.foreign_quadlets();
+        // Not needed beyond the reading, and the largest of all that is read.
+        let printed = std::mem::take(&mut self.printed);
         let unseen = Observed::default();
-        let drafts = Drafts::read(&self.inputs(ledger, &unseen));
+        let drafts = Drafts::read(&self.inputs(ledger, &unseen), &printed);
+        drop(printed);
         let wanted = drafts.wanted(&self.inputs(ledger, &unseen));
         let observed = eyes.observe(lists, &wanted).await.map_err(observe_error)?;
         let desired = drafts.assemble(&self.inputs(ledger, &observed));
-        let foreign_quadlets = self.foreign_quadlets();
         Ok((Asked { desired, wanted, scope: scope.clone(), foreign_quadlets }, observed))
     }
 
     fn inputs<'a>(&'a self, ledger: &'a Ledger, observed: &'a Observed) -> Inputs<'a> {
         Inputs {
             modules: &self.modules,
-            printed: &self.printed,
             host: &self.host,
             env: &self.env,
             quadlet_dir: self.places.quadlets.clone(),

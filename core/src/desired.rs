@@ -28,15 +28,12 @@ pub use assets::staged;
 pub use draft::environment_files;
 
 use draft::Draft;
-use reading::Siblings;
 
-/// All that [`assemble`] may know.
+/// All that [`Drafts`] may know beside what the generator printed.
 #[derive(Debug, Clone)]
 pub struct Inputs<'a> {
     /// The assigned modules, as read.
     pub modules: &'a [Module],
-    /// What Podman's generator makes of them in their places.
-    pub printed: &'a Printed,
     /// What specifiers need to know.
     pub host: &'a HostFacts,
     /// The files of [`environment_files`].
@@ -47,7 +44,7 @@ pub struct Inputs<'a> {
     pub unit_dir: HostPath,
     /// Where lines for `/run` are installed: `/etc/tmpfiles.d`.
     pub tmpfiles_dir: HostPath,
-    /// Podman's version, for sentences.
+    /// Podman's version, for sentences; empty before the first look.
     pub podman_version: &'a str,
     /// What is ours: who has a claim keeps it.
     pub ledger: &'a Ledger,
@@ -56,25 +53,16 @@ pub struct Inputs<'a> {
     pub seen: &'a BTreeMap<HostPath, PathFacts>,
 }
 
-/// What the modules ask for on this host.
-#[must_use]
-pub fn assemble(input: &Inputs) -> Desired {
-    Drafts::read(input).assemble(input)
-}
-
-/// The modules read against the generator's output: the larger part of [`assemble`], and the same before and after a look.
+/// The modules read against the generator's output, which is not needed after it.
 pub struct Drafts<'a> {
     drafts: Vec<Draft<'a>>,
-    siblings: Siblings<'a>,
-    podman_version: String,
 }
 
 impl<'a> Drafts<'a> {
-    /// Reads them.
+    /// Reads them. `printed` is what Podman's generator makes of them in their places.
     #[must_use]
-    pub fn read(input: &Inputs<'a>) -> Self {
-        let siblings = Siblings::of(input);
-        Self { drafts: draft::all(input, &siblings), siblings, podman_version: input.podman_version.to_owned() }
+    pub fn read(input: &Inputs<'a>, printed: &Printed) -> Self {
+        Self { drafts: draft::all(input, printed) }
     }
 
     /// What a look at the host must cover for a plan: every path, unit and image that may count.
@@ -83,18 +71,14 @@ impl<'a> Drafts<'a> {
         wanted::wanted(input, &self.drafts)
     }
 
-    /// What they ask for on this host. The input is the one that was read; only ledger and look may be others.
+    /// What they ask for on this host. The input is the one that was read, with what a look has seen.
     #[must_use]
-    pub fn assemble(&self, input: &Inputs) -> Desired {
-        // What the generator complains of is told with Podman's version, which only a look knows.
-        let is_known = self.podman_version == input.podman_version;
-        if !is_known && self.drafts.iter().any(|draft| !draft.problems.is_empty()) {
-            return Drafts::read(input).assemble(input);
-        }
+    pub fn assemble(mut self, input: &Inputs) -> Desired {
+        self.drafts.iter_mut().for_each(|draft| draft.tell_version(input.podman_version));
         let drafts = &self.drafts;
         let directories = directories::judge(input, drafts);
         let mut desired = bodies::list(input, drafts, &directories);
-        needs::tie(input, drafts, &self.siblings, &mut desired);
+        needs::tie(input, drafts, &mut desired);
         claims::settle(input, drafts, &directories, &mut desired);
         troubles::tell(input, drafts, &mut desired);
         desired

@@ -382,7 +382,7 @@ async fn dropins_are_merged_as_podman_merges_them() {
     }
     symlink("a-x@.container", fake.path("web/a-x@1-2.container")).unwrap();
     let files = crate::source::read_one(&fake.path("web"), crate::source::Ownership::Any).unwrap();
-    for (name, sources) in holdfast_core::module::read(&files).quadlets {
+    for (name, sources) in holdfast_core::module::read(files).quadlets {
         fake.write(&format!("merged/{name}"), &sources[0].text);
     }
     let mut merged = Vec::new();

@@ -16,7 +16,7 @@ use crate::unitfile::UnitFile;
 
 use super::assets::{self, Assets, own_line};
 use super::reading::{self, Siblings};
-use super::{Inputs, below};
+use super::{Inputs, Need, below};
 
 /// How much of the SHA-256 is the hash of a definition: it stands in a label that people read.
 const HASH_DIGITS: usize = 32;
@@ -26,8 +26,9 @@ pub(super) struct Draft<'a> {
     pub module: &'a Module,
     pub name: Option<ModuleName>,
     pub files: BTreeMap<&'a str, FileDraft<'a>>,
-    /// Errors only: the module's own and the generator's. One is enough to hold all of it.
+    /// Errors only: the module's own, or the generator's where it has none. One is enough to hold all of it.
     pub problems: Vec<Problem>,
+    by_generator: bool,
     /// Signs of a user's own manager, with the file.
     pub user_signs: Vec<(&'a QuadletSource, Finding)>,
 }
@@ -46,6 +47,8 @@ pub(super) struct FileDraft<'a> {
     pub yaml: Option<HostPath>,
     /// Environment files that Podman or systemd cannot start it without, but those that travel with it.
     pub env_files: Vec<HostPath>,
+    /// What references to Quadlet files come down to where no module has the file.
+    pub foreign: BTreeMap<String, Need>,
     pub assets: Assets<'a>,
     /// What the YAML of a `.kube` file makes beside its facts.
     pub kube: KubeFacts,
@@ -66,6 +69,13 @@ impl FileDraft<'_> {
 }
 
 impl Draft<'_> {
+    /// What the generator complains of is told with Podman's version, which only a look knows.
+    pub fn tell_version(&mut self, version: &str) {
+        for problem in self.problems.iter_mut().filter(|_| self.by_generator) {
+            problem.message.push_str(&format!(" (Podman {version})"));
+        }
+    }
+
     /// True when nothing of the module is applied, whatever the host says.
     pub fn is_held_whole(&self) -> bool {
         !self.problems.is_empty() || !self.module.unsafe_owner.is_empty() || !self.user_signs.is_empty()
@@ -73,8 +83,9 @@ impl Draft<'_> {
 }
 
 /// Reads every module against the generator's output.
-pub(super) fn all<'a>(input: &Inputs<'a>, siblings: &Siblings<'a>) -> Vec<Draft<'a>> {
-    input.modules.iter().map(|module| draft(input, module, siblings)).collect()
+pub(super) fn all<'a>(input: &Inputs<'a>, printed: &Printed) -> Vec<Draft<'a>> {
+    let siblings = Siblings::of(input.modules, printed);
+    input.modules.iter().map(|module| draft(input, module, printed, &siblings)).collect()
 }
 
 /// The files that `[Service] EnvironmentFile=` names, as paths on the host: to be read before [`super::assemble`].
@@ -98,7 +109,7 @@ pub fn environment_files(modules: &[Module], printed: &Printed, host: &HostFacts
     files
 }
 
-fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Draft<'a> {
+fn draft<'a>(input: &Inputs<'a>, module: &'a Module, printed: &Printed, siblings: &Siblings) -> Draft<'a> {
     let directory = below(&input.quadlet_dir, &module.name);
     let mut problems: Vec<Problem> =
         module.problems.iter().filter(|problem| problem.severity == Severity::Error).cloned().collect();
@@ -115,8 +126,8 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
     for (file_name, sources) in &module.quadlets {
         let Some(source) = sources.first() else { continue };
         let path = below(&directory, file_name);
-        let printed = input.printed.of_source(path.as_str()).next_back();
-        let merged = printed.and_then(|unit| unit.merged.as_ref());
+        let made = printed.of_source(path.as_str()).next_back();
+        let merged = made.and_then(|unit| unit.merged.as_ref());
         let merged = merged.map_or_else(|| source.parsed.clone(), |unit| reading::with_lines_of(unit, &source.parsed));
         let mut facts = reading::facts(input, file_name, &directory, source.kind, &merged, siblings);
         // The generator adds lines with %t and targets of its own: only what the module says is a sign.
@@ -130,7 +141,7 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
             KubeFacts::default()
         });
         kube.add_to(&mut facts);
-        let unit = printed.map_or_else(|| reading::unit_name(file_name, source), |unit| unit.name.clone());
+        let unit = made.map_or_else(|| reading::unit_name(file_name, source), |unit| unit.name.clone());
         problems.extend(plain_errors(source));
         let twins =
             if sources.len() > 1 { sources.iter().map(|twin| twin.file.as_str()).collect() } else { Vec::new() };
@@ -138,15 +149,17 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, siblings: &Siblings) -> Dra
         let yaml = yaml.and_then(|written| HostPath::new(written).ok());
         let env_files = env_files(&merged, &facts, &directory, &unit, input.host);
         let hash = hash(&facts.canonical);
-        let file = FileDraft { source, twins, path, unit, facts, hash, yaml, env_files, assets, kube };
+        let foreign = siblings.foreign(&facts);
+        let file = FileDraft { source, twins, path, unit, facts, hash, yaml, env_files, foreign, assets, kube };
         files.insert(file_name.as_str(), file);
     }
     problems.extend(assets::collisions(&files));
     // A module with errors of its own was not staged: the generator's silence about it says nothing.
-    if problems.is_empty() {
-        problems.extend(files.iter().filter_map(|(name, file)| complaint(input, name, file)));
+    let by_generator = problems.is_empty();
+    if by_generator {
+        problems.extend(files.iter().filter_map(|(name, file)| complaint(printed, name, file)));
     }
-    Draft { module, name, files, problems, user_signs }
+    Draft { module, name, files, problems, by_generator, user_signs }
 }
 
 /// What travels with the file is no need; what should and does not is told as a trouble.
@@ -192,27 +205,26 @@ fn forget_unknown_lines(facts: &mut QuadletFacts) {
 }
 
 /// What the generator has against a file: it dropped it, or it skipped one of its drop-ins.
-fn complaint(input: &Inputs, file_name: &str, file: &FileDraft) -> Option<Problem> {
+fn complaint(printed: &Printed, file_name: &str, file: &FileDraft) -> Option<Problem> {
     let FileDraft { source, path, .. } = file;
-    let printed = input.printed.of_source(path.as_str()).next().is_some();
-    let named = input.printed.messages.iter().filter(|message| !message.text.to_lowercase().starts_with("warning"));
-    let mut about = named.filter(|message| is_about(message, file_name, path, printed));
-    let version = input.podman_version;
+    let is_made = printed.of_source(path.as_str()).next().is_some();
+    let named = printed.messages.iter().filter(|message| !message.text.to_lowercase().starts_with("warning"));
+    let mut about = named.filter(|message| is_about(message, file_name, path, is_made));
     if let Some(message) = about.next() {
         let text = trim_message(&message.text);
         let line = key_of(text).and_then(|key| source.parsed.entries.iter().find(|entry| entry.key == key));
         let line = line.map(|entry| entry.line).filter(|line| *line <= source.own_lines);
-        return Some(Problem::error(&source.file, line, format!("{text} (Podman {version})")));
+        return Some(Problem::error(&source.file, line, text));
     }
     // A file of the same name elsewhere hides this one: that is two claims on one name, not a fault of this file.
-    if printed || input.printed.of_name(file_name).next().is_some() {
+    if is_made || printed.of_name(file_name).next().is_some() {
         return None;
     }
     // One file that does not parse costs all units of its directory: Podman says so of that file only.
-    let neighbour = input.printed.messages.iter().find(|message| is_neighbour(message, path));
+    let neighbour = printed.messages.iter().find(|message| is_neighbour(message, path));
     let text = match neighbour {
-        Some(message) => format!("Podman's generator drops all of its directory: {} (Podman {version})", message.text),
-        None => format!("Podman's generator makes no unit of it and does not say why (Podman {version})"),
+        Some(message) => format!("Podman's generator drops all of its directory: {}", message.text),
+        None => "Podman's generator makes no unit of it and does not say why".to_owned(),
     };
     Some(Problem::error(&source.file, None, text))
 }

@@ -6,18 +6,17 @@ use crate::name::HostPath;
 use crate::resource::{Kind, ResourceKey};
 
 use super::draft::{Draft, FileDraft};
-use super::reading::Siblings;
 use super::{Body, Desired, Inputs, Need, bodies, directories, real, units};
 
 /// Fills in the needs of all resources.
-pub(super) fn tie(input: &Inputs, drafts: &[Draft], siblings: &Siblings, desired: &mut Desired) {
+pub(super) fn tie(input: &Inputs, drafts: &[Draft], desired: &mut Desired) {
     let index = Index::of(input, drafts, desired);
     let mut needs: BTreeMap<Id, BTreeSet<Need>> = BTreeMap::new();
     for draft in drafts {
         let module = draft.module.name.as_str();
         for (file_name, file) in &draft.files {
             let id = (module.to_owned(), bodies::quadlet_key(file_name, file));
-            needs.insert(id, quadlet(input, &index, siblings, draft, file));
+            needs.insert(id, quadlet(input, &index, draft, file));
         }
         for (name, unit) in &draft.module.units {
             let id = (module.to_owned(), ResourceKey::new(Kind::Unit, name));
@@ -48,12 +47,12 @@ fn need((module, key): &Id) -> Need {
     Need::Resource { module: module.clone(), key: key.clone() }
 }
 
-fn quadlet(input: &Inputs, index: &Index, siblings: &Siblings, draft: &Draft, file: &FileDraft) -> BTreeSet<Need> {
+fn quadlet(input: &Inputs, index: &Index, draft: &Draft, file: &FileDraft) -> BTreeSet<Need> {
     let (module, facts) = (draft.module.name.as_str(), &file.facts);
     let mut needs = BTreeSet::new();
     let volume_files = facts.mounts.iter().filter_map(|mount| mount.file.as_ref());
     for name in facts.files.iter().chain(volume_files) {
-        needs.extend(index.file(module, name).or_else(|| foreign(siblings, name)));
+        needs.extend(index.file(module, name).or_else(|| file.foreign.get(name).cloned()));
     }
     for name in bodies::volume_names(facts) {
         needs.extend(index.volumes.get(module, name));
@@ -77,16 +76,6 @@ fn quadlet(input: &Inputs, index: &Index, siblings: &Siblings, draft: &Draft, fi
     needs.extend(facts.secrets.iter().cloned().map(Need::Secret));
     needs.extend(file.images().map(str::to_owned).map(Need::Image));
     needs
-}
-
-/// What a reference to a Quadlet file outside of the modules comes down to.
-fn foreign(siblings: &Siblings, file_name: &str) -> Option<Need> {
-    let name = siblings.object(file_name)?;
-    match Kind::of_quadlet(file_name)? {
-        Kind::Network => Some(Need::Network(name)),
-        Kind::Container => Some(Need::Container(name)),
-        _ => None,
-    }
 }
 
 /// Names of one sort, and who makes each; the module's own first.

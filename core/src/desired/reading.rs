@@ -3,22 +3,23 @@
 use std::collections::BTreeMap;
 
 use crate::expand::{self, EnvFiles, HostFacts};
-use crate::module::QuadletSource;
+use crate::generated::Printed;
+use crate::module::{Module, QuadletSource};
 use crate::name::HostPath;
 use crate::quadlet::{self, QuadletFacts};
 use crate::resource::Kind;
 use crate::unitfile::{Entry, UnitFile};
 
-use super::Inputs;
+use super::{Inputs, Need};
 
 /// All Quadlet files of the host by name: Podman reads one of a name, and it may be foreign.
 pub(super) struct Siblings<'a>(BTreeMap<&'a str, &'a UnitFile>);
 
 impl<'a> Siblings<'a> {
     /// What the generator printed, and what it dropped as its module writes it.
-    pub fn of(input: &Inputs<'a>) -> Self {
-        let mut files: BTreeMap<&str, &UnitFile> = input.printed.firsts().collect();
-        for (name, sources) in input.modules.iter().flat_map(|module| &module.quadlets) {
+    pub fn of(modules: &'a [Module], printed: &'a Printed) -> Self {
+        let mut files: BTreeMap<&str, &UnitFile> = printed.firsts().collect();
+        for (name, sources) in modules.iter().flat_map(|module| &module.quadlets) {
             if let Some(source) = sources.first() {
                 files.entry(name).or_insert(&source.parsed);
             }
@@ -30,9 +31,18 @@ impl<'a> Siblings<'a> {
         self.0.get(file_name).copied()
     }
 
-    /// What Podman calls the object of a Quadlet file.
-    pub fn object(&self, file_name: &str) -> Option<String> {
-        quadlet::object_name(Kind::of_quadlet(file_name)?, file_name, self.0.get(file_name)?)
+    /// What references to networks and containers of Quadlet files come down to if those are outside of the modules.
+    pub fn foreign(&self, facts: &QuadletFacts) -> BTreeMap<String, Need> {
+        facts.files.iter().filter_map(|file_name| Some((file_name.clone(), self.need(file_name)?))).collect()
+    }
+
+    fn need(&self, file_name: &str) -> Option<Need> {
+        let need = match Kind::of_quadlet(file_name)? {
+            Kind::Network => Need::Network,
+            Kind::Container => Need::Container,
+            _ => return None,
+        };
+        Some(need(quadlet::object_name(Kind::of_quadlet(file_name)?, file_name, self.0.get(file_name)?)?))
     }
 }
 

@@ -5,9 +5,9 @@ mod unread;
 
 use std::collections::BTreeMap;
 
-use super::{Body, Desired, Drafts, Inputs, Need, Resource, assemble, staged};
+use super::{Body, Desired, Drafts, Inputs, Need, Resource, staged};
 use crate::expand::{EnvFiles, HostFacts};
-use crate::generated::{Generated, GeneratedUnit, GeneratorMessage};
+use crate::generated::{Generated, GeneratedUnit, GeneratorMessage, Printed};
 use crate::hold::Reason;
 use crate::ledger::{Entry, Ledger, ModuleEntry};
 use crate::module::{Content, FileEntry, Module, ModuleFiles, read};
@@ -80,19 +80,22 @@ impl World {
     }
 
     pub fn desired(&self) -> Desired {
-        self.read(assemble)
+        self.desired_of(self.generated())
+    }
+
+    pub fn desired_of(&self, generated: Generated) -> Desired {
+        self.read(generated, |inputs, printed| Drafts::read(inputs, printed).assemble(inputs))
     }
 
     /// What a look must cover, before there was one.
     pub fn wanted(&self) -> Wanted {
-        self.read(|inputs| Drafts::read(inputs).wanted(inputs))
+        self.read(self.generated(), |inputs, printed| Drafts::read(inputs, printed).wanted(inputs))
     }
 
-    fn read<T>(&self, read: impl Fn(&Inputs) -> T) -> T {
+    fn read<T>(&self, generated: Generated, read: impl Fn(&Inputs, &Printed) -> T) -> T {
         let host = HostFacts { hostname: "box.example.test".to_owned(), ..HostFacts::default() };
-        read(&Inputs {
+        let inputs = Inputs {
             modules: &self.modules,
-            printed: &self.generated().into(),
             host: &host,
             env: &self.env,
             quadlet_dir: path(QUADLETS),
@@ -101,14 +104,15 @@ impl World {
             podman_version: "5.4.2",
             ledger: &self.ledger,
             seen: &self.seen,
-        })
+        };
+        read(&inputs, &generated.into())
     }
 }
 
 pub(super) fn module(name: &str, files: &[(&str, &str)]) -> Module {
     let entry = |text: &str| FileEntry { content: Content::Bytes(text.into()), mode: 0o644, link_to: None };
     let files = files.iter().map(|(path, text)| ((*path).to_owned(), entry(text))).collect();
-    read(&ModuleFiles { name: name.to_owned(), files, ..ModuleFiles::default() })
+    read(ModuleFiles { name: name.to_owned(), files, ..ModuleFiles::default() })
 }
 
 pub(super) fn path(text: &str) -> HostPath {

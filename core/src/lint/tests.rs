@@ -10,7 +10,7 @@ fn report(name: &str, files: &[(&str, &str)]) -> LintReport {
         |text: &str| FileEntry { content: Content::Bytes(text.as_bytes().to_vec()), mode: 0o644, link_to: None };
     let files: BTreeMap<String, FileEntry> =
         files.iter().map(|(path, text)| ((*path).to_owned(), entry(text))).collect();
-    lint(&read(&ModuleFiles { name: name.to_owned(), files, ..ModuleFiles::default() }), &HostFacts::default())
+    lint(&read(ModuleFiles { name: name.to_owned(), files, ..ModuleFiles::default() }), &HostFacts::default())
 }
 
 fn told(report: &LintReport, severity: Severity, part: &str) -> bool {

@@ -17,20 +17,15 @@ use crate::unitfile::UnitFile;
 /// Quadlet files, plain units and files that cannot be used are kept without content, so that what is held can be
 /// counted; `problems` then has an error, and nothing of such a module may be installed.
 #[must_use]
-pub fn read(files: &ModuleFiles) -> Module {
-    let mut reader = Reader {
-        module: Module {
-            name: files.name.clone(),
-            problems: files.problems.clone(),
-            unsafe_owner: files.unsafe_owner.clone(),
-            ..Module::default()
-        },
-        ..Reader::default()
-    };
-    if let Err(error) = ModuleName::new(&files.name) {
+pub fn read(files: ModuleFiles) -> Module {
+    let ModuleFiles { name, files, problems, unsafe_owner } = files;
+    let name_error = ModuleName::new(name.as_str()).err();
+    let mut reader =
+        Reader { module: Module { name, problems, unsafe_owner, ..Module::default() }, ..Reader::default() };
+    if let Some(error) = name_error {
         reader.problem(Problem::error("", None, error.to_string()));
     }
-    for (path, entry) in &files.files {
+    for (path, entry) in files {
         reader.file(path, entry);
     }
     reader.finish()
@@ -51,17 +46,18 @@ impl Reader {
         self.module.problems.push(problem);
     }
 
-    fn file(&mut self, path: &str, entry: &FileEntry) {
+    fn file(&mut self, file: String, entry: FileEntry) {
+        let path = file.as_str();
         match role(path) {
-            Role::LeftAlone => self.module.left_alone.push(path.to_owned()),
+            Role::LeftAlone => self.module.left_alone.push(file),
             Role::Manifest => self.manifest(path, entry),
             Role::Quadlet(kind) => {
                 let text = self.quadlet_text(path, entry);
-                self.quadlets.push((path.to_owned(), kind, text));
+                self.quadlets.push((file, kind, text));
             }
             Role::Unit => {
                 let text = self.text(path, entry).map(|text| without_mark(&text).to_owned());
-                self.units.push((path.to_owned(), text));
+                self.units.push((file, text));
             }
             Role::QuadletDropin { folder } => {
                 if let Some(text) = self.quadlet_text(path, entry) {
@@ -81,11 +77,11 @@ impl Reader {
             )),
             Role::HostFile(host) => self.host_file(path, host, entry),
             Role::Tmpfiles => self.declared(path, entry),
-            Role::Asset => self.asset(path, entry),
+            Role::Asset => self.asset(file, entry),
         }
     }
 
-    fn manifest(&mut self, path: &str, entry: &FileEntry) {
+    fn manifest(&mut self, path: &str, entry: FileEntry) {
         let Some(text) = self.text(path, entry) else { return };
         match Manifest::parse(without_mark(&text)) {
             Ok(manifest) => self.module.manifest = manifest,
@@ -93,7 +89,7 @@ impl Reader {
         }
     }
 
-    fn host_file(&mut self, path: &str, host: &str, entry: &FileEntry) {
+    fn host_file(&mut self, path: &str, host: &str, entry: FileEntry) {
         let host = match HostPath::new(host) {
             Ok(host) => host,
             Err(error) => return self.problem(Problem::error(path, None, error.to_string())),
@@ -103,11 +99,12 @@ impl Reader {
         if let Some(clause) = refused {
             return self.problem(Problem::error(path, None, format!("{host} {clause}")));
         }
-        let content = self.usable(path, entry).map(<[u8]>::to_vec).unwrap_or_default();
-        self.module.files.insert(host, FileSource { file: path.to_owned(), content, mode: entry.mode & 0o777 });
+        let mode = entry.mode & 0o777;
+        let content = self.usable(path, entry).unwrap_or_default();
+        self.module.files.insert(host, FileSource { file: path.to_owned(), content, mode });
     }
 
-    fn declared(&mut self, path: &str, entry: &FileEntry) {
+    fn declared(&mut self, path: &str, entry: FileEntry) {
         let Some(text) = self.text(path, entry) else { return };
         let (declared, lines, problems) = tmpfiles::parse(path, without_mark(&text));
         self.module.runtime_lines.push_str(&lines);
@@ -123,8 +120,8 @@ impl Reader {
         }
     }
 
-    fn asset(&mut self, path: &str, entry: &FileEntry) {
-        if let Some(problem) = unusable(path, entry) {
+    fn asset(&mut self, path: String, entry: FileEntry) {
+        if let Some(problem) = unusable(&path, &entry) {
             // What nothing refers to does no harm. But a link may hide a directory with units or drop-ins in it.
             let severity = match &entry.content {
                 Content::Special(_) | Content::TooLarge { size: _ } => Severity::Warning,
@@ -132,26 +129,26 @@ impl Reader {
             };
             self.problem(Problem { severity, ..problem });
         }
-        self.module.assets.insert(path.to_owned(), entry.clone());
+        self.module.assets.insert(path, entry);
     }
 
-    fn usable<'a>(&mut self, path: &str, entry: &'a FileEntry) -> Option<&'a [u8]> {
-        if let Some(problem) = unusable(path, entry) {
+    fn usable(&mut self, path: &str, entry: FileEntry) -> Option<Vec<u8>> {
+        if let Some(problem) = unusable(path, &entry) {
             self.problem(problem);
         }
-        match &entry.content {
+        match entry.content {
             Content::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }
 
-    fn text(&mut self, path: &str, entry: &FileEntry) -> Option<String> {
+    fn text(&mut self, path: &str, entry: FileEntry) -> Option<String> {
         let bytes = self.usable(path, entry)?;
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Some(text.to_owned()),
+        match String::from_utf8(bytes) {
+            Ok(text) => Some(text),
             Err(error) => {
-                let at = error.valid_up_to();
-                let line = 1 + bytes.iter().take(at).filter(|byte| **byte == b'\n').count();
+                let at = error.utf8_error().valid_up_to();
+                let line = 1 + error.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count();
                 let message = format!("the text is not UTF-8 at byte {}", at + 1);
                 self.problem(Problem::error(path, u32::try_from(line).ok(), message));
                 None
@@ -160,7 +157,7 @@ impl Reader {
     }
 
     /// The text of a Quadlet file or drop-in, if Podman can read it, ready to have more appended.
-    fn quadlet_text(&mut self, path: &str, entry: &FileEntry) -> Option<String> {
+    fn quadlet_text(&mut self, path: &str, entry: FileEntry) -> Option<String> {
         let text = self.text(path, entry)?;
         if text.starts_with('\u{feff}') {
             let message = "the file begins with a byte order mark, for which Podman drops every unit of the directory";

@@ -16,7 +16,7 @@ fn entry(content: Content) -> FileEntry {
 
 fn module(name: &str, files: Vec<(&str, FileEntry)>) -> Module {
     let files = files.into_iter().map(|(path, entry)| (path.to_owned(), entry)).collect();
-    read(&ModuleFiles { name: name.to_owned(), files, ..ModuleFiles::default() })
+    read(ModuleFiles { name: name.to_owned(), files, ..ModuleFiles::default() })
 }
 
 fn texts(name: &str, files: &[(&str, &str)]) -> Module {
@@ -215,6 +215,6 @@ fn what_the_source_found_goes_along() {
         unsafe_owner: vec!["sentence".to_owned()],
         ..ModuleFiles::default()
     };
-    let module = read(&files);
+    let module = read(files.clone());
     assert_eq!((module.problems, module.unsafe_owner), (files.problems, files.unsafe_owner));
 }

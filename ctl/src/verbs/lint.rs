@@ -17,7 +17,7 @@ const ERRORS: u8 = 1;
 /// Checks a directory. Who owns it and what this host is called say nothing about the host that it is made for.
 pub fn lint(dir: &Path, output: &Output) -> Result<u8> {
     let files = read_one(dir, Ownership::Any)?;
-    let report = check(&module::read(&files), &HostFacts::default());
+    let report = check(&module::read(files), &HostFacts::default());
     output.answer(&report, &serde_json::to_value(&report)?)?;
     Ok(match report.worst() {
         Some(Severity::Error) => ERRORS,

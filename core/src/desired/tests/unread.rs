@@ -1,6 +1,6 @@
 //! Modules that are held as a whole, and what of them is counted all the same.
 
-use super::{World, clause, get, keys, module, path, reasons};
+use super::{World, clause, get, keys, module, reasons};
 use crate::desired::{Body, staged};
 use crate::generated::GeneratorMessage;
 use crate::hold::Reason;
@@ -61,7 +61,7 @@ fn what_a_broken_module_has_here_is_counted_and_not_taken_for_removed() {
 fn a_module_of_which_nothing_can_be_told_counts_as_one() {
     let mut world = World::default();
     let problems = vec![Problem::error("", None, "the directory cannot be read: Permission denied")];
-    world.modules.push(read(&ModuleFiles { name: "odd".to_owned(), problems, ..ModuleFiles::default() }));
+    world.modules.push(read(ModuleFiles { name: "odd".to_owned(), problems, ..ModuleFiles::default() }));
     world.modules.push(module("Bad_Name", &[]));
     world.modules.push(module("empty", &[]));
     let desired = world.desired();
@@ -120,18 +120,7 @@ fn the_generators_word_counts() {
     ];
     for (what, message, held) in table {
         let (world, generated) = web(message);
-        let desired = crate::desired::assemble(&crate::desired::Inputs {
-            modules: &world.modules,
-            printed: &generated.into(),
-            host: &crate::expand::HostFacts::default(),
-            env: &world.env,
-            quadlet_dir: path(super::QUADLETS),
-            unit_dir: path("/etc/systemd/system"),
-            tmpfiles_dir: path("/etc/tmpfiles.d"),
-            podman_version: "5.4.2",
-            ledger: &world.ledger,
-            seen: &world.seen,
-        });
+        let desired = world.desired_of(generated);
         let expected: &[Reason] = if held { &[Reason::Unreadable] } else { &[] };
         assert_eq!(reasons(&desired, "web", "container/web"), expected, "{what}");
     }
@@ -140,18 +129,7 @@ fn the_generators_word_counts() {
 #[test]
 fn a_file_without_a_unit_and_without_a_word_is_held() {
     let world = World::of(&[("web", &[("web.container", &container(""))])]);
-    let desired = crate::desired::assemble(&crate::desired::Inputs {
-        modules: &world.modules,
-        printed: &crate::generated::Printed::default(),
-        host: &crate::expand::HostFacts::default(),
-        env: &world.env,
-        quadlet_dir: path(super::QUADLETS),
-        unit_dir: path("/etc/systemd/system"),
-        tmpfiles_dir: path("/etc/tmpfiles.d"),
-        podman_version: "5.4.2",
-        ledger: &world.ledger,
-        seen: &world.seen,
-    });
+    let desired = world.desired_of(crate::generated::Generated::default());
     assert!(clause(&desired, "web", "container/web", Reason::Unreadable).contains("makes no unit of it"));
 }
 
