@@ -188,7 +188,9 @@ async fn run(
         verified = Some(asked.plan(&observed, &ledger));
     }
     let ledger = confirm::with_holds(ledger, &plan.holds, scope, started_usec);
-    save(store, before, &ledger)?;
+    if !plan.steps.is_empty() || ledger != *before || !store.is_there()? {
+        save(store, before, &ledger)?;
+    }
 
     let report = account::report(Account {
         report: reporting.id(),
@@ -224,7 +226,7 @@ pub async fn set_operator_hold(
     let reporting = Reporting::start(action, caller, &[module.to_owned()]).await?;
     let started_usec = now_usec();
 
-    let entry = ledger.modules.entry(name.clone()).or_default();
+    let entry = ledger.module_mut(&name);
     entry.operator_hold =
         note.map(|note| OperatorHold { note: note.to_owned(), since_usec: started_usec, uid: caller.uid });
     if entry.resources.is_empty() && entry.operator_hold.is_none() {

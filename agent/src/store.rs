@@ -216,6 +216,16 @@ impl Store {
         }
     }
 
+    /// True when there is a ledger, and not only the copies of its parts.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub fn is_there(&self) -> Result<bool, StoreError> {
+        let path = self.place("ledger.json")?;
+        std::fs::exists(path.as_str())
+            .map_err(|source| StoreError::System { act: "look at", path: path.to_string(), source })
+    }
+
     /// Writes the ledger; the old one is whole until the new one is.
     ///
     /// # Errors
@@ -281,7 +291,7 @@ impl Store {
                 let way_out = way_out();
                 return Err(StoreError::Corrupt { path: path.to_string(), line: 1, column: 1, message, way_out });
             }
-            ledger.modules.insert(module, entry);
+            ledger.modules.insert(module, entry.into());
         }
         Ok(ledger)
     }

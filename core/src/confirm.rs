@@ -19,7 +19,7 @@ pub fn intents(mut ledger: Ledger, plan: &Plan) -> Ledger {
     for (module, resources) in &plan.resources {
         let Ok(name) = ModuleName::new(module.as_str()) else { continue };
         for (key, planned) in resources.iter().filter(|(_, planned)| planned.change != Change::Unchanged) {
-            let entry = ledger.modules.entry(name.clone()).or_default().resources.entry(key.clone()).or_default();
+            let entry = ledger.module_mut(&name).resources.entry(key.clone()).or_default();
             entry.intent = true;
             entry.unit.clone_from(&planned.unit);
             entry.object.clone_from(&planned.object);
@@ -62,26 +62,29 @@ pub fn confirmed(
             let steps: Vec<(&Step, &Outcome)> =
                 plan.steps.iter().zip(outcomes).filter(|(step, _)| is_for(step, module, key)).collect();
             let well = steps.iter().all(|(_, outcome)| matches!(outcome, Outcome::Done | Outcome::Pinned(_)));
-            let entries = &mut ledger.modules.entry(name.clone()).or_default().resources;
             if planned.change == Change::Remove {
                 if well {
-                    entries.remove(key);
+                    ledger.module_mut(&name).resources.remove(key);
                 }
                 continue;
             }
             let Some(resource) = desired.modules.get(module).and_then(|desired| desired.resources.get(key)) else {
                 continue;
             };
-            let Some(entry) = entries.get_mut(key) else { continue };
-            let as_wanted = files_as_wanted(after, entry, module, key, resource);
+            let Some(known) = ledger.entry(&name, key) else { continue };
+            let as_wanted = files_as_wanted(after, known, module, key, resource);
+            let mut entry = known.clone();
             for (step, _) in steps.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Done)) {
-                written(entry, step, &pins, module, after);
+                written(&mut entry, step, &pins, module, after);
             }
             if well {
                 // What a run wrote that was cut off is not written again, and is as much ours.
                 entry.paths.extend(as_wanted);
                 entry.intent = false;
-                confirm(entry, resource, after);
+                confirm(&mut entry, resource, after);
+            }
+            if entry != *known {
+                ledger.module_mut(&name).resources.insert(key.clone(), entry);
             }
         }
         if ledger.modules.get(&name).is_some_and(|entry| entry.resources.is_empty() && entry.operator_hold.is_none()) {

@@ -12,6 +12,7 @@ mod units;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::expand::{EnvFiles, HostFacts};
 use crate::generated::Printed;
@@ -117,7 +118,7 @@ pub struct Resource {
     /// What it cannot do without.
     pub needs: BTreeSet<Need>,
     /// What the Quadlet file says, for Quadlet kinds.
-    pub facts: QuadletFacts,
+    pub facts: Arc<QuadletFacts>,
     /// What is known to be wrong before the host is looked at.
     pub troubles: Vec<Trouble>,
 }

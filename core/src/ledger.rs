@@ -1,8 +1,9 @@
 //! What is ours: the agent's own book, written before a thing is made and confirmed after.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hold::Reason;
 use crate::name::{HostPath, ModuleName};
@@ -17,8 +18,9 @@ pub const SCHEMA: u32 = 1;
 pub struct Ledger {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Modules that have something here, by name.
-    pub modules: BTreeMap<ModuleName, ModuleEntry>,
+    /// Modules that have something here, by name. Copies of the ledger share those in which nothing differs.
+    #[serde(serialize_with = "serialize_shared", deserialize_with = "deserialize_shared")]
+    pub modules: BTreeMap<ModuleName, Arc<ModuleEntry>>,
     /// Holds of the last report, for "since" and "newly held". Key: module and resource.
     pub holds: BTreeMap<String, BTreeMap<ResourceKey, HoldRecord>>,
 }
@@ -34,6 +36,11 @@ impl Ledger {
     #[must_use]
     pub fn entry(&self, module: &ModuleName, key: &ResourceKey) -> Option<&Entry> {
         self.modules.get(module)?.resources.get(key)
+    }
+
+    /// A module's part, to be changed; made where there is none.
+    pub fn module_mut(&mut self, module: &ModuleName) -> &mut ModuleEntry {
+        Arc::make_mut(self.modules.entry(module.clone()).or_default())
     }
 }
 
@@ -114,4 +121,17 @@ pub struct HoldRecord {
     pub reason: Reason,
     /// Since when: microseconds since 1970.
     pub since_usec: u64,
+}
+
+fn serialize_shared<S: Serializer>(
+    modules: &BTreeMap<ModuleName, Arc<ModuleEntry>>, serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(modules.iter().map(|(name, entry)| (name, &**entry)))
+}
+
+fn deserialize_shared<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<ModuleName, Arc<ModuleEntry>>, D::Error> {
+    let modules: BTreeMap<ModuleName, ModuleEntry> = BTreeMap::deserialize(deserializer)?;
+    Ok(modules.into_iter().map(|(name, entry)| (name, Arc::new(entry))).collect())
 }

@@ -80,7 +80,7 @@ fn resource(body: Body) -> Resource {
         object: None,
         body,
         needs: BTreeSet::new(),
-        facts: QuadletFacts::default(),
+        facts: std::sync::Arc::default(),
         troubles: Vec::new(),
     }
 }
@@ -95,11 +95,11 @@ fn desired(modules: &[Vec<Piece>]) -> Desired {
             let stem = format!("c{m}{p}");
             let mut container = quadlet(&name, &stem, Kind::Container, &format!("v{}", piece.version));
             container.object = Some(stem.clone());
-            container.facts.image = Some(format!("localhost/app:{}", piece.version));
-            container.facts.wanted_at_boot = piece.boots;
+            let image = Some(format!("localhost/app:{}", piece.version));
+            let mut facts = QuadletFacts { image, wanted_at_boot: piece.boots, ..QuadletFacts::default() };
             // Two claims on one port are decided before the plan.
             if let Some(port) = piece.port.filter(|port| ports.insert(*port)) {
-                container.facts.ports.push(claim(port));
+                facts.ports.push(claim(port));
             }
             let mut need = |key: &ResourceKey| {
                 container.needs.insert(Need::Resource { module: name.clone(), key: key.clone() });
@@ -108,7 +108,7 @@ fn desired(modules: &[Vec<Piece>]) -> Desired {
                 let dir = path(&format!("/var/lib/{stem}"));
                 let key = ResourceKey::new(Kind::Directory, dir.as_str());
                 need(&key);
-                container.facts.mounts.push(bind(dir.as_str()));
+                facts.mounts.push(bind(dir.as_str()));
                 resources.insert(key, resource(Body::Directory { path: dir, mode: 0o755, owner: root() }));
             }
             if piece.file {
@@ -135,6 +135,7 @@ fn desired(modules: &[Vec<Piece>]) -> Desired {
             if piece.uses_previous && p > 0 {
                 need(&ResourceKey::new(Kind::Container, format!("c{m}{}", p - 1)));
             }
+            container.facts = facts.into();
             resources.insert(ResourceKey::new(Kind::Container, stem), container);
         }
         let module = DesiredModule {

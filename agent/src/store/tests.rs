@@ -44,7 +44,7 @@ fn entry(unit: &str) -> ModuleEntry {
 }
 
 fn ledger() -> Ledger {
-    Ledger { modules: BTreeMap::from([(name("web"), entry("web.service"))]), ..Ledger::default() }
+    Ledger { modules: BTreeMap::from([(name("web"), entry("web.service").into())]), ..Ledger::default() }
 }
 
 /// All of it needs root: the files are root's.
@@ -231,7 +231,7 @@ fn a_full_disk_leaves_the_old_ledger_whole() {
     store.write(&ledger()).unwrap();
     let mut big = ledger();
     for number in 0..200 {
-        big.modules.insert(name(&format!("m{number}")), entry(&"u".repeat(200)));
+        big.modules.insert(name(&format!("m{number}")), entry(&"u".repeat(200)).into());
     }
     let error = store.write(&big).unwrap_err();
     assert!(matches!(&error, StoreError::File(file) if file.errno() == Some(28)), "{error}");

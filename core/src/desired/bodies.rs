@@ -1,6 +1,7 @@
 //! The resources of each module and what they are on the host; needs and claims come later.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
 use crate::name::HostPath;
 use crate::quadlet::{MountType, QuadletFacts};
@@ -9,6 +10,9 @@ use crate::resource::{Kind, ResourceKey};
 use super::directories::Directories;
 use super::draft::{Draft, FileDraft};
 use super::{Body, Desired, DesiredModule, Inputs, Resource, below, units};
+
+/// What there is to know of all that is no Quadlet file, shared by all of it.
+static NO_FACTS: LazyLock<Arc<QuadletFacts>> = LazyLock::new(Arc::default);
 
 /// Lists what every module asks for, and what the ledger has of modules whose directory vanished.
 pub(super) fn list(input: &Inputs, drafts: &[Draft], directories: &[Directories]) -> Desired {
@@ -84,7 +88,7 @@ pub(super) fn resource(source: impl Into<String>, body: Body) -> Resource {
         object: None,
         body,
         needs: BTreeSet::new(),
-        facts: QuadletFacts::default(),
+        facts: Arc::clone(&NO_FACTS),
         troubles: Vec::new(),
     }
 }
@@ -101,7 +105,7 @@ fn quadlet(draft: &Draft, file: &FileDraft, quadlet_dir: &HostPath) -> Resource 
     Resource {
         unit: Some(file.unit.clone()),
         object: file.facts.podman_name.clone(),
-        facts: file.facts.clone(),
+        facts: Arc::clone(&file.facts),
         ..resource(&file.source.file, body)
     }
 }

@@ -1,6 +1,7 @@
 //! One module with what the generator says of it: facts per Quadlet file, and what makes the module unreadable.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -40,7 +41,7 @@ pub(super) struct FileDraft<'a> {
     pub twins: Vec<&'a str>,
     pub path: HostPath,
     pub unit: String,
-    pub facts: QuadletFacts,
+    pub facts: Arc<QuadletFacts>,
     /// The hash of its definition.
     pub hash: String,
     /// The YAML of a `.kube` file that is named by an absolute path.
@@ -148,7 +149,8 @@ fn draft<'a>(input: &Inputs<'a>, module: &'a Module, printed: &Printed, siblings
         let yaml = reading::kube_yaml(&merged).filter(|_| source.kind == Kind::Kube);
         let yaml = yaml.and_then(|written| HostPath::new(written).ok());
         let env_files = env_files(&merged, &facts, &directory, &unit, input.host);
-        let hash = hash(&facts.canonical);
+        let hash = hash(&std::mem::take(&mut facts.canonical));
+        let facts = Arc::new(facts);
         let foreign = siblings.foreign(&facts);
         let file = FileDraft { source, twins, path, unit, facts, hash, yaml, env_files, foreign, assets, kube };
         files.insert(file_name.as_str(), file);

@@ -9,7 +9,7 @@ use super::{Body, Desired, Drafts, Inputs, Need, Resource, staged};
 use crate::expand::{EnvFiles, HostFacts};
 use crate::generated::{Generated, GeneratedUnit, GeneratorMessage, Printed};
 use crate::hold::Reason;
-use crate::ledger::{Entry, Ledger, ModuleEntry};
+use crate::ledger::{Entry, Ledger};
 use crate::module::{Content, FileEntry, Module, ModuleFiles, read};
 use crate::name::{HostPath, ModuleName};
 use crate::observed::{PathFacts, PathState, Wanted};
@@ -41,7 +41,7 @@ impl World {
     }
 
     pub fn own(mut self, module: &str, key: &str, entry: Entry) -> Self {
-        let part: &mut ModuleEntry = self.ledger.modules.entry(ModuleName::new(module).unwrap()).or_default();
+        let part = self.ledger.module_mut(&ModuleName::new(module).unwrap());
         part.resources.insert(self::key(key), entry);
         self
     }

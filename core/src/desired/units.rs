@@ -30,7 +30,7 @@ pub(super) fn resource(unit_dir: &HostPath, name: &str, unit: &UnitSource) -> Re
     let ports = entries.iter().flat_map(ports).collect();
     Resource {
         unit: Some(name.to_owned()),
-        facts: QuadletFacts { ports, wanted_at_boot: install, ..QuadletFacts::default() },
+        facts: QuadletFacts { ports, wanted_at_boot: install, ..QuadletFacts::default() }.into(),
         ..bodies::resource(&unit.file, Body::Unit { files, install })
     }
 }

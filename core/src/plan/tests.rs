@@ -1,6 +1,7 @@
 //! What the operator reads: reasons, causes, sentences, for the shapes of the founding outages.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Change, Given, Plan, Scope, plan};
 use crate::desired::{Body, Desired, DesiredModule, Need, Resource};
@@ -29,8 +30,12 @@ fn needs(keys: &[&str]) -> BTreeSet<Need> {
 }
 
 fn resource(body: Body) -> Resource {
-    let (needs, facts) = (BTreeSet::new(), QuadletFacts::default());
+    let (needs, facts) = (BTreeSet::new(), Arc::default());
     Resource { source: "x.container".to_owned(), unit: None, object: None, body, needs, facts, troubles: Vec::new() }
+}
+
+fn known(resource: &mut Resource) -> &mut QuadletFacts {
+    Arc::make_mut(&mut resource.facts)
 }
 
 fn quadlet(file: &str, unit: &str, object: &str) -> Resource {
@@ -54,11 +59,11 @@ fn proxy() -> BTreeMap<ResourceKey, Resource> {
     resources.insert(key("network/edge"), quadlet("edge.network", "edge-network.service", "systemd-edge"));
     let mut ca = quadlet("ca.container", "ca.service", "ca");
     ca.needs = needs(&["directory//var/lib/route-proxy/ca", "network/edge"]);
-    ca.facts.wanted_at_boot = true;
+    known(&mut ca).wanted_at_boot = true;
     resources.insert(key("container/ca"), ca);
     let mut side = quadlet("side.container", "side.service", "side");
     side.needs = needs(&["container/ca"]);
-    side.facts.wanted_at_boot = true;
+    known(&mut side).wanted_at_boot = true;
     resources.insert(key("container/side"), side);
     resources
 }
@@ -146,7 +151,7 @@ fn a_label_that_anybody_can_copy_is_not_ours() {
 fn a_held_port_names_its_holder() {
     let claim = PortClaim { span: Span::AnyV4, port: 443, protocol: Protocol::Tcp };
     let mut resources = proxy();
-    resources.get_mut(&key("container/ca")).unwrap().facts.ports.push(claim.clone());
+    known(resources.get_mut(&key("container/ca")).unwrap()).ports.push(claim.clone());
     for (owner, clause, take) in [
         (PortOwner::Container { name: "oldproxy".to_owned() }, "container oldproxy, not made by holdfast", true),
         (PortOwner::Unit { unit: "nginx.service".to_owned() }, "unit nginx.service, not made by holdfast", true),
@@ -187,7 +192,7 @@ fn unit_files_hide_or_are_hidden() {
 fn ours(entries: &[(&str, Entry)]) -> Ledger {
     let resources = entries.iter().map(|(text, entry)| (key(text), entry.clone())).collect();
     let module = ModuleEntry { operator_hold: None, resources };
-    Ledger { modules: BTreeMap::from([(ModuleName::new(MODULE).unwrap(), module)]), ..Ledger::default() }
+    Ledger { modules: BTreeMap::from([(ModuleName::new(MODULE).unwrap(), module.into())]), ..Ledger::default() }
 }
 
 fn data_at(source: &str) -> Mount {
@@ -205,7 +210,7 @@ fn data_at(source: &str) -> Mount {
 #[test]
 fn a_moved_mount_whose_data_stayed_behind_is_held() {
     let mut app = quadlet("app.container", "app.service", "app");
-    app.facts.mounts.push(data_at("/var/lib/app"));
+    known(&mut app).mounts.push(data_at("/var/lib/app"));
     let desired = desired(BTreeMap::from([(key("container/app"), app)]));
     let mounts = BTreeMap::from([("/data".to_owned(), path("/var/old/app"))]);
     let ledger = ours(&[("container/app", Entry { mounts, ..Entry::default() })]);

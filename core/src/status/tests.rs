@@ -52,7 +52,7 @@ impl Host {
                 hash: String::new(),
             },
             needs: needs.collect(),
-            facts: QuadletFacts { wanted_at_boot: key.kind == Kind::Container, ..QuadletFacts::default() },
+            facts: QuadletFacts { wanted_at_boot: key.kind == Kind::Container, ..QuadletFacts::default() }.into(),
             troubles: Vec::new(),
         };
         let resources = &mut self.desired.modules.entry(module.into()).or_default().resources;
@@ -83,7 +83,7 @@ impl Host {
     }
 
     fn ours(&mut self, module: &str, key: &str) -> &mut Entry {
-        let module = self.ledger.modules.entry(ModuleName::new(module).unwrap()).or_default();
+        let module = self.ledger.module_mut(&ModuleName::new(module).unwrap());
         module.resources.entry(key.parse().unwrap()).or_default()
     }
 
@@ -257,14 +257,14 @@ fn a_failed_unit_of_ours_is_failed_and_a_foreign_one_is_not() {
 fn what_is_wanted() {
     let mut host = Host::default();
     host.desire("m", "container/front", &["container/back"]);
-    host.desire("m", "container/back", &[]).facts.wanted_at_boot = false;
-    host.desire("m", "container/spare", &[]).facts.wanted_at_boot = false;
-    host.desire("m", "container/job", &[]).facts.oneshot = true;
-    host.desire("m", "pod/site", &[]).facts.wanted_at_boot = true;
-    let member = &mut host.desire("m", "container/member", &["pod/site"]).facts;
+    facts(host.desire("m", "container/back", &[])).wanted_at_boot = false;
+    facts(host.desire("m", "container/spare", &[])).wanted_at_boot = false;
+    facts(host.desire("m", "container/job", &[])).oneshot = true;
+    facts(host.desire("m", "pod/site", &[])).wanted_at_boot = true;
+    let member = facts(host.desire("m", "container/member", &["pod/site"]));
     (member.wanted_at_boot, member.starts_with_pod) = (false, true);
-    host.desire("m", "container/late", &["pod/site"]).facts.wanted_at_boot = false;
-    host.desire("m", "container/ticked", &[]).facts.wanted_at_boot = false;
+    facts(host.desire("m", "container/late", &["pod/site"])).wanted_at_boot = false;
+    facts(host.desire("m", "container/ticked", &[])).wanted_at_boot = false;
     host.desire("m", "container/template@", &[]);
     let timer = host.desire("m", "unit/ticked.timer", &["container/ticked"]);
     timer.body = Body::Unit { files: BTreeMap::new(), install: true };
@@ -392,4 +392,8 @@ fn foreign_text_is_escaped() {
     }
     assert_eq!(host.status().state(), State::Unreadable);
     assert!(host.text().starts_with("held: 0 of 1 resource(s) applied, 1 held"), "{}", host.text());
+}
+
+fn facts(resource: &mut Resource) -> &mut QuadletFacts {
+    std::sync::Arc::make_mut(&mut resource.facts)
 }
