@@ -222,8 +222,11 @@ impl Store {
     /// [`StoreError`]
     pub fn is_there(&self) -> Result<bool, StoreError> {
         let path = self.place("ledger.json")?;
-        std::fs::exists(path.as_str())
-            .map_err(|source| StoreError::System { act: "look at", path: path.to_string(), source })
+        std::fs::exists(path.as_str()).map_err(|source| StoreError::System {
+            act: "look at",
+            path: path.to_string(),
+            source,
+        })
     }
 
     /// Writes the ledger; the old one is whole until the new one is.

@@ -52,9 +52,7 @@ pub fn intents(mut ledger: Ledger, plan: &Plan) -> Ledger {
 /// The ledger after the acts. What went well is confirmed with what is there now; what did not keeps its intent, and the
 /// files that were written for it are known all the same.
 #[must_use]
-pub fn confirmed(
-    mut ledger: Ledger, plan: &Plan, outcomes: &[Outcome], desired: &Desired, after: &Observed,
-) -> Ledger {
+pub fn confirmed(mut ledger: Ledger, plan: &Plan, outcomes: &[Outcome], desired: &Desired, after: &Observed) -> Ledger {
     let pins = pins(plan, outcomes);
     for (module, resources) in &plan.resources {
         let Ok(name) = ModuleName::new(module.as_str()) else { continue };

@@ -90,7 +90,9 @@ impl Printed {
 
     /// Of the files of each name the first that could be read: Podman reads one file of a name.
     pub fn firsts(&self) -> impl Iterator<Item = (&str, &UnitFile)> {
-        self.files.keys().filter_map(|name| Some((name.as_str(), self.of_name(name).find_map(|unit| unit.merged.as_ref())?)))
+        self.files
+            .keys()
+            .filter_map(|name| Some((name.as_str(), self.of_name(name).find_map(|unit| unit.merged.as_ref())?)))
     }
 }
 

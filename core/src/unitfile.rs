@@ -60,7 +60,8 @@ impl UnitFile {
     /// All values of a key that are in force: an empty assignment clears the ones before it.
     #[must_use]
     pub fn all(&self, section: &str, key: &str) -> Vec<&Entry> {
-        let mut entries: Vec<&Entry> = self.entries_of(section, key).rev().take_while(|e| !e.value.is_empty()).collect();
+        let mut entries: Vec<&Entry> =
+            self.entries_of(section, key).rev().take_while(|e| !e.value.is_empty()).collect();
         entries.reverse();
         entries
     }

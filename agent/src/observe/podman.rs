@@ -92,9 +92,8 @@ impl Engine {
     /// [`ObserveError`] when Podman does not answer.
     pub async fn pods(&self) -> Result<BTreeMap<String, Pod>, ObserveError> {
         let (_, listed) = self.list("pods/json", "list of pods").await?;
-        let observed = listed
-            .into_iter()
-            .map(|ListedPod { name, id, labels, status: state }| (name, Pod { id, labels, state }));
+        let observed =
+            listed.into_iter().map(|ListedPod { name, id, labels, status: state }| (name, Pod { id, labels, state }));
         Ok(observed.collect())
     }
 

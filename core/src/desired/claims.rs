@@ -173,9 +173,7 @@ impl Claim<'_> {
     }
 }
 
-fn collect<'a>(
-    input: &Inputs, drafts: &[Draft], directories: &[Directories], desired: &'a Desired,
-) -> Vec<Claim<'a>> {
+fn collect<'a>(input: &Inputs, drafts: &[Draft], directories: &[Directories], desired: &'a Desired) -> Vec<Claim<'a>> {
     let known = drafts.iter().zip(directories).map(|known| (known.0.module.name.as_str(), known));
     let known: BTreeMap<&str, (&Draft, &Directories)> = known.collect();
     let mut claims = Vec::new();
