@@ -89,7 +89,7 @@ pub(super) fn all<'a>(input: &Inputs<'a>, printed: &Printed) -> Vec<Draft<'a>> {
     input.modules.iter().map(|module| draft(input, module, printed, &siblings)).collect()
 }
 
-/// The files that `[Service] EnvironmentFile=` names, as paths on the host: to be read before [`super::assemble`].
+/// The files that `[Service] EnvironmentFile=` names, as paths on the host: to be read before [`super::Drafts::read`].
 #[must_use]
 pub fn environment_files(modules: &[Module], printed: &Printed, host: &HostFacts) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
