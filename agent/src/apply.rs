@@ -111,18 +111,18 @@ pub struct Look {
     pub plan: Plan,
 }
 
-/// Looks at the host and plans; no side effects but caches in /run/holdfast. An empty list means all modules.
+/// Looks at the host and plans for all modules; no side effects but caches in /run/holdfast. Modules that are named must
+/// be there.
 ///
 /// # Errors
 /// [`AgentError`] when a module is not assigned or the host cannot be looked at.
 pub async fn look(settings: &Settings, modules: &[String]) -> Result<Look, AgentError> {
     let ledger = open(settings)?.read().map_err(store_error)?;
-    let scope = Scope::of(modules);
-    check_assigned(settings, &scope, &ledger)?;
+    check_assigned(settings, &Scope::of(modules), &ledger)?;
     let (eyes, lists) = Eyes::open(settings).await.map_err(observe_error)?;
     let sources = Sources::read(settings, &ledger).await?;
-    let (asked, observed) = sources.look(&eyes, lists, &scope, &ledger).await?;
-    let plan = asked.plan(&observed, &ledger);
+    let (asked, observed) = sources.look(&eyes, lists, &ledger).await?;
+    let plan = asked.plan(&Scope::All, &observed, &ledger);
     Ok(Look { desired: asked.desired, observed, ledger, plan })
 }
 
@@ -162,8 +162,8 @@ async fn run(
     let (clock, started_usec) = (Instant::now(), now_usec());
     let (eyes, lists) = Eyes::open(settings).await.map_err(observe_error)?;
     let sources = Sources::read(settings, before).await?;
-    let (asked, mut observed) = sources.look(&eyes, lists, scope, before).await?;
-    let mut plan = asked.plan(&observed, before);
+    let (asked, mut observed) = sources.look(&eyes, lists, before).await?;
+    let mut plan = asked.plan(scope, &observed, before);
     let mut outcomes = Vec::new();
     // Some of what is ours needs no act: a volume that Podman makes at the first start.
     let mut intended = confirm::intents(before.clone(), &plan);
@@ -173,7 +173,7 @@ async fn run(
         let mut hands =
             Hands::new(settings, limits(settings, &asked.desired), stop.clone()).await.map_err(observe_error)?;
         if pull(&eyes, &mut hands, &plan, &mut observed, progress).await? {
-            plan = asked.plan(&observed, before);
+            plan = asked.plan(scope, &observed, before);
         }
         intended = confirm::intents(before.clone(), &plan);
         store.write(&intended).map_err(store_error)?;
@@ -185,7 +185,7 @@ async fn run(
     }
     let ledger = confirm::confirmed(intended, &plan, &outcomes, &asked.desired, &observed);
     if !plan.steps.is_empty() {
-        verified = Some(asked.plan(&observed, &ledger));
+        verified = Some(asked.plan(scope, &observed, &ledger));
     }
     let ledger = confirm::with_holds(ledger, &plan.holds, scope, started_usec);
     if !plan.steps.is_empty() || ledger != *before || !store.is_there()? {
@@ -203,9 +203,11 @@ async fn run(
         after: &ledger,
         scope,
     });
-    let everything = Asked { scope: Scope::All, ..asked };
-    let plan = everything.plan(&observed, &ledger);
-    Ok(Applied { report: report.bounded(), look: Look { desired: everything.desired, observed, ledger, plan } })
+    let plan = match scope {
+        Scope::All => verified.unwrap_or(plan),
+        Scope::Only(_) => asked.plan(&Scope::All, &observed, &ledger),
+    };
+    Ok(Applied { report: report.bounded(), look: Look { desired: asked.desired, observed, ledger, plan } })
 }
 
 /// Records the operator's hold on a module, or ends it (`note` = none); reports it to the journal.
@@ -321,9 +323,7 @@ impl Sources {
 
     /// Looks at what the modules ask for. Whose a mounted path is depends on what is there, so that resources are put
     /// together from what was read and what was seen.
-    async fn look(
-        mut self, eyes: &Eyes, lists: PodmanLists, scope: &Scope, ledger: &Ledger,
-    ) -> Result<(Asked, Observed), AgentError> {
+    async fn look(mut self, eyes: &Eyes, lists: PodmanLists, ledger: &Ledger) -> Result<(Asked, Observed), AgentError> {
         let foreign_quadlets = self.foreign_quadlets();
         // Not needed beyond the reading, and the largest of all that is read.
         let printed = std::mem::take(&mut self.printed);
@@ -333,7 +333,7 @@ impl Sources {
         let wanted = drafts.wanted(&self.inputs(ledger, &unseen));
         let observed = eyes.observe(lists, &wanted).await.map_err(observe_error)?;
         let desired = drafts.assemble(&self.inputs(ledger, &observed));
-        Ok((Asked { desired, wanted, scope: scope.clone(), foreign_quadlets }, observed))
+        Ok((Asked { desired, wanted, foreign_quadlets }, observed))
     }
 
     fn inputs<'a>(&'a self, ledger: &'a Ledger, observed: &'a Observed) -> Inputs<'a> {
@@ -366,19 +366,12 @@ impl Sources {
 struct Asked {
     desired: Desired,
     wanted: Wanted,
-    scope: Scope,
     foreign_quadlets: BTreeMap<String, Vec<String>>,
 }
 
 impl Asked {
-    fn plan(&self, observed: &Observed, ledger: &Ledger) -> Plan {
-        plan::plan(Given {
-            desired: &self.desired,
-            observed,
-            ledger,
-            foreign_quadlets: &self.foreign_quadlets,
-            scope: &self.scope,
-        })
+    fn plan(&self, scope: &Scope, observed: &Observed, ledger: &Ledger) -> Plan {
+        plan::plan(Given { desired: &self.desired, observed, ledger, foreign_quadlets: &self.foreign_quadlets, scope })
     }
 }
 

@@ -113,8 +113,7 @@ impl Desk {
     /// # Errors
     /// [`AgentError`]
     pub async fn look(&self, modules: &[String]) -> Result<Arc<View>, AgentError> {
-        apply::check_names(&self.settings, modules)?;
-        let look = apply::look(&self.settings, &[]).await?;
+        let look = apply::look(&self.settings, modules).await?;
         let mut last = self.last.lock().await;
         if last.is_none() {
             *last = last_apply().await;
