@@ -80,10 +80,19 @@ impl Desk {
         })
     }
 
-    /// The settings.
+    /// Where things are.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The settings as they are now: an agent that cannot understand them answers that, and one that runs finds what was
+    /// changed.
+    ///
+    /// # Errors
+    /// [`AgentError::Settings`]
+    pub fn now(&self) -> Result<Settings, AgentError> {
+        Ok(self.settings.read()?)
     }
 
     /// The last look.
@@ -113,7 +122,7 @@ impl Desk {
     /// # Errors
     /// [`AgentError`]
     pub async fn look(&self, modules: &[String]) -> Result<Arc<View>, AgentError> {
-        let look = apply::look(&self.settings, modules).await?;
+        let look = apply::look(&self.now()?, modules).await?;
         let mut last = self.last.lock().await;
         if last.is_none() {
             *last = last_apply().await;
@@ -129,7 +138,7 @@ impl Desk {
     pub fn start(
         self: &Arc<Self>, work: Work, modules: Vec<String>, busy: Busy, caller: Caller,
     ) -> Result<Arc<Job>, AgentError> {
-        apply::check_names(&self.settings, &modules)?;
+        apply::check_names(&self.now()?, &modules)?;
         let job = {
             let mut jobs = lock(&self.jobs);
             if let Some(other) = jobs.values().find(|job| job.end().is_none()).filter(|_| busy == Busy::Refuse) {
@@ -151,7 +160,7 @@ impl Desk {
     /// [`AgentError`]
     pub async fn set_operator_hold(&self, module: &str, note: Option<&str>, caller: &Caller) -> Result<(), AgentError> {
         let turn = self.turn.try_lock().map_err(|_| self.in_progress())?;
-        apply::set_operator_hold(&self.settings, module, note, caller).await?;
+        apply::set_operator_hold(&self.now()?, module, note, caller).await?;
         drop(turn);
         // It is set and reported, whatever the look says.
         if let Err(error) = self.look(&[]).await {
@@ -230,7 +239,11 @@ impl Desk {
                 self.tell(&Event::Step(Arc::clone(job), step));
             }
         };
-        match apply::apply(&self.settings, &request, &mut progress).await {
+        let settings = match self.now() {
+            Ok(settings) => settings,
+            Err(error) => return End::Failed(error),
+        };
+        match apply::apply(&settings, &request, &mut progress).await {
             Ok(Applied { report, look }) => {
                 let last = LastApply::from(&report);
                 self.seen(View::of(&sources(&look), Some(&last)));

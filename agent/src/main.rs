@@ -24,8 +24,7 @@ fn run() -> anyhow::Result<()> {
     let listener = ListenFd::from_env().take_unix_listener(0).map_err(ServiceError::Socket)?;
     let listener = listener.ok_or(ServiceError::NoSocket)?;
     journal::init_diagnostics()?;
-    let settings = Settings::load()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.context("cannot start")?.block_on(service::run(listener, Desk::open(settings)))?;
+    runtime.context("cannot start")?.block_on(service::run(listener, Desk::open(Settings::default())))?;
     Ok(())
 }

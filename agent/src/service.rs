@@ -122,8 +122,8 @@ async fn first_look(desk: Arc<Desk>) {
 /// Returns when nobody has needed the agent for as long as the settings say. What goes over the bus and is no call of
 /// ours (a property, introspection) counts as well.
 async fn idle(desk: &Desk, connection: Option<&Connection>) {
-    let limit = desk.settings().idle;
     loop {
+        let limit = desk.now().map_or(desk.settings().idle, |settings| settings.idle);
         let busy = desk.active_job().is_some();
         let since = desk.activity.idle().filter(|_| !busy);
         let rest = match since {

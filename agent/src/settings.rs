@@ -24,6 +24,8 @@ const DIRECTORIES: [&str; 3] = ["/usr/lib/holdfast", "/run/holdfast", "/etc/hold
 /// The agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// Where files with settings are looked for, the weakest first.
+    pub directories: Vec<PathBuf>,
     /// Assigned modules: /etc/holdfast/modules.
     pub modules_dir: PathBuf,
     /// Ledger and checkpoints: /var/lib/holdfast, 0700.
@@ -49,6 +51,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            directories: DIRECTORIES.map(PathBuf::from).to_vec(),
             modules_dir: "/etc/holdfast/modules".into(),
             state_dir: "/var/lib/holdfast".into(),
             run_dir: "/run/holdfast".into(),
@@ -96,17 +99,13 @@ impl From<SettingsError> for AgentError {
 }
 
 impl Settings {
-    /// The settings of this host.
+    /// These, with what the files say now.
     ///
     /// # Errors
     /// [`SettingsError`], with the place for a word that is not understood.
-    pub fn load() -> Result<Self, SettingsError> {
-        Self::load_from(&DIRECTORIES.map(PathBuf::from))
-    }
-
-    fn load_from(directories: &[PathBuf]) -> Result<Self, SettingsError> {
-        let mut settings = Self::default();
-        for path in fragments(directories)? {
+    pub fn read(&self) -> Result<Self, SettingsError> {
+        let mut settings = self.clone();
+        for path in fragments(&self.directories)? {
             let text =
                 std::fs::read_to_string(&path).map_err(|source| SettingsError::Read { path: path.clone(), source })?;
             settings.apply(&path, &text)?;
@@ -211,15 +210,20 @@ mod tests {
         (root, directories)
     }
 
+    fn of(directories: &[PathBuf]) -> Result<Settings, SettingsError> {
+        Settings { directories: directories.to_vec(), ..Settings::default() }.read()
+    }
+
     fn times(directories: &[PathBuf]) -> (Duration, Duration) {
-        let settings = Settings::load_from(directories).unwrap();
+        let settings = of(directories).unwrap();
         (settings.health_timeout, settings.health_watch)
     }
 
     #[test]
     fn without_files_the_defaults_hold() {
         let (_root, directories) = tree(&[]);
-        assert_eq!(Settings::load_from(&directories).unwrap(), Settings::default());
+        let directories_only = Settings { directories: directories.clone(), ..Settings::default() };
+        assert_eq!(of(&directories).unwrap(), directories_only);
         assert_eq!(times(&directories), (S(60), S(10)));
     }
 
@@ -256,7 +260,7 @@ mod tests {
         symlink(root.path().join("elsewhere.toml"), root.path().join("etc/holdfast.toml.d/30-c.toml")).unwrap();
         assert_eq!(times(&directories), (S(60), S(5)));
         symlink("/nowhere", root.path().join("etc/holdfast.toml.d/60-y.toml")).unwrap();
-        let error = Settings::load_from(&directories).unwrap_err();
+        let error = of(&directories).unwrap_err();
         assert!(matches!(error, SettingsError::Read { ref path, source: _ } if path.ends_with("60-y.toml")), "{error}");
     }
 
@@ -270,7 +274,7 @@ mod tests {
             ("[health\n", 1, 8, ""),
         ] {
             let (root, directories) = tree(&[("etc/holdfast.toml", text)]);
-            let error = Settings::load_from(&directories).unwrap_err().to_string();
+            let error = of(&directories).unwrap_err().to_string();
             let start = format!("{}/etc/holdfast.toml, line {line}, column {column}: ", root.path().display());
             assert!(error.starts_with(&start) && error.contains(word) && !error.contains('\n'), "{text:?}: {error}");
         }

@@ -26,8 +26,8 @@ fn it_is_tight_and_sees_what_it_must() {
         }
     }
     // Whose port it is, down to the process of another user.
-    host.ok("systemd-run -q --uid=op --unit=elsewhere python3 -c 'import http.server as h; \
-             h.ThreadingHTTPServer((\"\", 18083), h.SimpleHTTPRequestHandler).serve_forever()'");
+    host.ok("systemd-run -q --uid=op --unit=elsewhere python3 -c 'import socket, time; s = socket.socket(); \
+         s.bind((\"\", 18083)); s.listen(); time.sleep(600)'");
     host.wait_for(10, "ss -Htln sport = 18083 | grep -q .");
     host.module(
         "port/port.container",

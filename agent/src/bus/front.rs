@@ -58,6 +58,9 @@ impl Front {
         while let Some(event) = events.recv().await {
             if let Err(error) = self.tell(event).await {
                 log::warn!("the bus was not told: {}", chain(&error));
+                if self.connection.is_closed() {
+                    return;
+                }
             }
         }
     }

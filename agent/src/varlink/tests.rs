@@ -63,6 +63,7 @@ impl Place {
         std::fs::write(root.path().join("run/look.json"), LOOK).unwrap();
         let at = |name: &str| root.path().join(name);
         let desk = Desk::open(Settings {
+            directories: Vec::new(),
             modules_dir: at("modules"),
             state_dir: at("state"),
             run_dir: at("run"),
@@ -315,7 +316,7 @@ async fn errors_say_what_the_desk_says() {
         let error = place.call(method, parameters).await.unwrap_err();
         let expected = CallError {
             token: "NoSuchModule".to_owned(),
-            message: "no module \"nope\" is assigned to this host".to_owned(),
+            message: "no module \"nope\" is assigned to this host; assigned are web".to_owned(),
         };
         assert_eq!(error, expected, "{method}");
     }

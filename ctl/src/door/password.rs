@@ -25,9 +25,10 @@ impl Agent {
             return None;
         }
         let process = getpid().as_raw_nonzero().to_string();
-        // It closes the descriptor when it is known, and asks on the terminal itself.
+        // It closes the descriptor when it is known, and asks on the terminal itself. Not --fallback: polkit passes over
+        // such an agent of a single process.
         let mut child = Command::new("pkttyagent")
-            .args(["--notify-fd", "1", "--fallback", "--process", &process])
+            .args(["--notify-fd", "1", "--process", &process])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

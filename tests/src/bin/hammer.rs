@@ -43,8 +43,8 @@ async fn idle(bus: bool, calls: u64, clients: u64, idle: Duration) -> Answer<()>
             let connection = Connection::system().await?;
             for round in 0..calls / clients {
                 barrier.wait().await;
-                // From 15 ms before the moment to 15 ms after it, each client at another one.
-                let shift = Duration::from_micros((round * 7919 + client * 5003) % 30_000);
+                // From 15 ms before the moment to 15 ms after it, the clients shortly after each other.
+                let shift = Duration::from_micros((round * 7919) % 30_000 + client * 700);
                 tokio::time::sleep(idle + shift - Duration::from_millis(15)).await;
                 let answer = if bus { ask_bus(&connection).await } else { ask_socket().await };
                 match answer {
