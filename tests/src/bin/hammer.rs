@@ -73,7 +73,8 @@ async fn idle(bus: bool, calls: u64, clients: u64, idle: Duration) -> Answer<()>
 async fn ask_bus(connection: &Connection) -> Answer<()> {
     let manager = Proxy::new(connection, NAME, "/io/holdfast/Agent1", "io.holdfast.Agent1.Manager").await?;
     let nothing: HashMap<&str, OwnedVariant> = HashMap::new();
-    manager.call_method("ListHolds", &("", nothing)).await?;
+    // As long as sd-bus waits.
+    tokio::time::timeout(Duration::from_secs(25), manager.call_method("ListHolds", &("", nothing))).await??;
     Ok(())
 }
 
