@@ -26,6 +26,9 @@ use job::{End, Job, StepEnd, Work};
 /// How long a job that ended is kept for those who ask how.
 const KEPT: Duration = Duration::from_secs(60);
 
+/// How near the end of an agent that nobody needs is.
+const SOON: Duration = Duration::from_secs(5);
+
 /// How many reports are searched for the last apply: holds and other acts of the operator may have come after it.
 const RECENT: usize = 100;
 
@@ -221,6 +224,10 @@ impl Desk {
         self.tell(&Event::JobMoved(Arc::clone(&job)));
         self.tell(&Event::JobEnded(Arc::clone(&job), end));
         tokio::time::sleep(KEPT).await;
+        // To tell it is to use the bus, and that must not keep an agent that nobody needs.
+        while self.activity.idle().is_some_and(|idle| idle > KEPT - SOON) {
+            tokio::time::sleep(SOON).await;
+        }
         lock(&self.jobs).remove(&job.id);
         self.tell(&Event::JobGone(job));
     }
