@@ -18,7 +18,6 @@ use crate::activity::Activity;
 use crate::apply::{self, Applied, Busy, Caller, Look, Progress, Request};
 use crate::error::{AgentError, chain};
 use crate::journal::Journal;
-use crate::reporting::Reporting;
 use crate::settings::Settings;
 use crate::{lastlook, time};
 use job::{End, Job, StepEnd, Work};
@@ -170,16 +169,6 @@ impl Desk {
             log::warn!("cannot look at the host after the operator's hold: {}", chain(&error));
         }
         Ok(())
-    }
-
-    /// Writes to the journal that somebody was denied what they asked for.
-    ///
-    /// # Errors
-    /// [`AgentError::ReportNotDurable`]
-    pub async fn denied(
-        &self, action: &'static str, caller: &Caller, modules: &[String], polkit_action: &str,
-    ) -> Result<(), AgentError> {
-        Reporting::denied(action, caller, modules, polkit_action).await
     }
 
     /// All jobs that are kept, by their number.

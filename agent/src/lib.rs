@@ -19,7 +19,6 @@ pub mod settings;
 pub mod source;
 pub mod stop;
 pub mod store;
-pub mod systemd_bus;
 pub mod time;
 pub mod varlink;
 pub mod watch;

@@ -37,22 +37,16 @@ impl Reporting {
         Ok(Self { journal, id, action, entries })
     }
 
-    /// Writes a whole report of something that polkit denied: nothing was done.
+    /// Writes that polkit denied something. It is one entry and no report: nothing was begun, and nobody who may do
+    /// nothing shall have the last word on what was done.
     ///
     /// # Errors
     /// [`AgentError::ReportNotDurable`].
-    pub async fn denied(
-        action: &'static str, caller: &Caller, modules: &[String], polkit_action: &str,
-    ) -> Result<(), AgentError> {
+    pub async fn denied(action: &'static str, uid: u32, polkit_action: &str) -> Result<(), AgentError> {
         let journal = Journal::open().map_err(not_durable)?;
-        let id = new_id()?;
-        let run = Run { report: &id, action };
-        let records = [
-            record::started(run, caller, modules),
-            record::authorised(run, 1, caller.uid, polkit_action, Answer::Denied),
-            record::refused(run, 2, "the caller is not authorised", None, None),
-        ];
-        journal.send(&records).await.map_err(not_durable)
+        let run = Run { report: &new_id()?, action };
+        let denied = record::authorised(run, 0, uid, polkit_action, Answer::Denied);
+        journal.send(&[denied]).await.map_err(not_durable)
     }
 
     /// Says of an earlier run that it was cut off: it could not say so itself.

@@ -51,7 +51,11 @@ pub async fn list(since_usec: Option<u64>, max: usize) -> Result<Vec<Summary>, A
     Journal::list(since_usec, max).await.map_err(journal)
 }
 
-async fn whole_id(start: &str) -> Result<String, AgentError> {
+/// A report's whole id, from the first characters of it, or, for "", the last one's.
+///
+/// # Errors
+/// [`AgentError::NoSuchReport`], [`AgentError::Journal`].
+pub async fn whole_id(start: &str) -> Result<String, AgentError> {
     if start.len() == 32 {
         return Ok(start.to_owned());
     }

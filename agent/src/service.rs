@@ -19,6 +19,9 @@ use crate::{bus, varlink};
 /// How long nothing may come in before what was sent to the agent counts as answered.
 const QUIET: Duration = Duration::from_millis(20);
 
+/// How long an agent that found no bus waits for the next call.
+const WITHOUT_BUS: Duration = Duration::from_secs(1);
+
 /// Why the agent cannot run.
 #[derive(Debug, Error)]
 pub enum ServiceError {
@@ -79,7 +82,7 @@ pub async fn run(listener: StdListener, desk: Arc<Desk>) -> Result<(), ServiceEr
         _ = terminate.recv() => Leave::Told,
         () = idle(&desk, connection.as_ref()) => Leave::Idle,
         () = gone(connection.as_ref()) => Leave::NoBus,
-        () = status(&mut events) => Leave::Replaced,
+        () = status(&desk, &mut events) => Leave::Replaced,
     };
     match leave {
         Leave::Told => desk.terminate(),
@@ -124,6 +127,8 @@ async fn first_look(desk: Arc<Desk>) {
 async fn idle(desk: &Desk, connection: Option<&Connection>) {
     loop {
         let limit = desk.now().map_or(desk.settings().idle, |settings| settings.idle);
+        // Without a bus it must not stand in the way of the agent that a bus will want.
+        let limit = if connection.is_none() { limit.min(WITHOUT_BUS) } else { limit };
         let busy = desk.active_job().is_some();
         let since = desk.activity.idle().filter(|_| !busy);
         let rest = match since {
@@ -144,7 +149,7 @@ async fn drain(desk: &Desk, connection: Option<&Connection>, events: &mut mpsc::
         let quiet = tokio::select! {
             () = tokio::time::sleep(QUIET) => true,
             () = activity(connection) => false,
-            () = status(events) => false,
+            () = status(desk, events) => false,
         };
         if quiet && desk.activity.idle().is_some() && desk.active_job().is_none() {
             return;
@@ -169,9 +174,11 @@ async fn gone(connection: Option<&Connection>) {
 }
 
 /// Tells systemd in words what is so and what is done; returns after a job when the agent's own file is another one by now.
-async fn status(events: &mut mpsc::UnboundedReceiver<Event>) {
+async fn status(desk: &Desk, events: &mut mpsc::UnboundedReceiver<Event>) {
     while let Some(event) = events.recv().await {
         let words = match event {
+            // What is done now is told until it has ended.
+            Event::Looked(_) if desk.active_job().is_some() => continue,
             Event::Looked(view) => view.words(),
             Event::JobMoved(job) if job.end().is_none() => {
                 let now = job.now();
@@ -182,13 +189,12 @@ async fn status(events: &mut mpsc::UnboundedReceiver<Event>) {
                 }
             }
             Event::JobEnded(_, _) if is_replaced() => return,
+            Event::JobEnded(_, _) => desk.view().words(),
             Event::Fence(heard) => {
                 drop(heard);
                 continue;
             }
-            Event::JobNew(_) | Event::JobMoved(_) | Event::Step(_, _) | Event::JobEnded(_, _) | Event::JobGone(_) => {
-                continue;
-            }
+            Event::JobNew(_) | Event::JobMoved(_) | Event::Step(_, _) | Event::JobGone(_) => continue,
         };
         if let Err(error) = notify(&[NotifyState::Status(&words)]) {
             log::debug!("systemd was not told: {}", chain(&error));

@@ -41,7 +41,7 @@ impl Refusal {
             "JobInProgress" => Some("holdfast jobs".to_owned()),
             "AccessDenied" | "InteractiveAuthorizationRequired" => Some(format!("sudo {}", command_line())),
             "NoAgent" => Some("systemctl status holdfastd.service holdfastd.socket".to_owned()),
-            "EngineUnavailable" => Some("systemctl status podman.socket".to_owned()),
+            "EngineUnavailable" => Some("systemctl status podman.socket dbus.socket".to_owned()),
             _ => None,
         }
     }
@@ -61,5 +61,5 @@ impl From<AgentError> for Refusal {
 /// What was typed, with the command's own name in front.
 fn command_line() -> String {
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    format!("holdfast {}", words.join(" "))
+    format!("holdfast {}", shell_words::join(words))
 }

@@ -101,11 +101,13 @@ pub async fn authorize(
 ///
 /// # Errors
 /// [`BusError`] when polkit cannot be asked.
-pub async fn ask(connection: &Connection, header: &Header<'_>, action: Action) -> Result<Answer, BusError> {
+pub async fn ask(
+    connection: &Connection, header: &Header<'_>, action: Action, modules: &[String],
+) -> Result<Answer, BusError> {
     if sender(connection, header).await?.uid == 0 {
         return Ok(Answer::Yes);
     }
-    Ok(match check(connection, header, action, &[], "", CheckAuthorizationFlags::empty()).await {
+    Ok(match check(connection, header, action, modules, "", CheckAuthorizationFlags::empty()).await {
         Ok(answer) if answer.is_authorized => Answer::Yes,
         Ok(answer) if answer.is_challenge => Answer::Challenge,
         Ok(_) | Err(_) => Answer::No,

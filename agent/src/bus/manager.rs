@@ -130,7 +130,7 @@ impl Manager {
         let _call = self.desk.activity.call();
         options::Options::of(options, &[])?;
         let mut lines = Vec::new();
-        for fields in reports::entries(report_id).await? {
+        for fields in reports::entries(&reports::whole_id(report_id).await?).await? {
             let values = fields.into_iter().map(|(field, values)| match values.as_slice() {
                 [one] => (field, Value::from(one.as_str())),
                 _ => (field, Value::from(values)),
@@ -148,7 +148,7 @@ impl Manager {
     ) -> Result<Vec<Dict>, BusError> {
         let _call = self.desk.activity.call();
         options::Options::of(options, &[])?;
-        guarded(&self.desk, connection, &header, Action::Check, "plan", &modules).await?;
+        guarded(connection, &header, Action::Check, "plan", &modules).await?;
         let view = self.desk.look(&modules).await?;
         self.desk.heard().await;
         rows(&View::clone(&view).only(&modules))
@@ -164,7 +164,7 @@ impl Manager {
         let busy = if options.is("wait")? { Busy::Wait } else { Busy::Refuse };
         let (work, action) =
             if options.is("dry-run")? { (Work::Look, Action::Check) } else { (Work::Apply, Action::Apply) };
-        let caller = guarded(&self.desk, connection, &header, action, "apply", &modules).await?;
+        let caller = guarded(connection, &header, action, "apply", &modules).await?;
         let job = self.desk.start(work, modules, busy, caller)?;
         self.desk.heard().await;
         Ok((job.id, path::job(job.id)))
@@ -178,7 +178,8 @@ impl Manager {
         if !module.is_empty() && !self.desk.view().modules.contains_key(module) {
             return Err(no_such_module(self.desk.settings(), module).into());
         }
-        Ok(ask(connection, &header, Action::Apply).await?.token().to_owned())
+        let modules: &[String] = if module.is_empty() { &[] } else { &[module.to_owned()] };
+        Ok(ask(connection, &header, Action::Apply, modules).await?.token().to_owned())
     }
 
     #[zbus(signal)]

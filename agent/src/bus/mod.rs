@@ -21,6 +21,7 @@ use zbus::{Connection, connection};
 use crate::apply::Caller;
 use crate::desk::Desk;
 use crate::error::chain;
+use crate::reporting::Reporting;
 use authorize::{Action, authorize, sender};
 use error::BusError;
 use front::Front;
@@ -52,7 +53,7 @@ pub async fn serve_on(connection: &Connection, desk: &Arc<Desk>) -> zbus::Result
 
 /// Who asks, if polkit lets them; that it did not is told in the journal, but for those who only wanted to look.
 async fn guarded(
-    desk: &Desk, connection: &Connection, header: &Header<'_>, action: Action, verb: &'static str, modules: &[String],
+    connection: &Connection, header: &Header<'_>, action: Action, verb: &'static str, modules: &[String],
 ) -> Result<Caller, BusError> {
     let caller = sender(connection, header).await?;
     if caller.uid == 0 {
@@ -60,7 +61,7 @@ async fn guarded(
     }
     let Err(error) = authorize(connection, header, action, modules, verb).await else { return Ok(caller) };
     if action != Action::Check
-        && let Err(lost) = desk.denied(verb, &caller, modules, action.id()).await
+        && let Err(lost) = Reporting::denied(verb, caller.uid, action.id()).await
     {
         log::warn!("that {verb} was denied is not in the journal: {}", chain(&lost));
     }

@@ -113,7 +113,7 @@ impl ModuleObject {
     ) -> Result<(), BusError> {
         let now = self.now.get();
         let name = &now.module.status.name;
-        let caller = guarded(&self.desk, connection, header, Action::Apply, action, std::slice::from_ref(name)).await?;
+        let caller = guarded(connection, header, Action::Apply, action, std::slice::from_ref(name)).await?;
         self.desk.set_operator_hold(name, note, &caller).await?;
         self.desk.heard().await;
         Ok(())

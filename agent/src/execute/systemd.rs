@@ -14,8 +14,6 @@ use tokio::time::Instant;
 use zbus::proxy::CacheProperties;
 use zbus_systemd::systemd1::{ManagerProxy, ServiceProxy, UnitProxy};
 
-use crate::systemd_bus;
-
 /// How long a reload of the manager may take.
 const RELOAD: Duration = Duration::from_secs(120);
 /// For a unit whose own time is unlimited, and for a job that waits for others.
@@ -209,7 +207,7 @@ impl Systemd {
     /// # Errors
     /// [`SystemdError::Connect`]
     pub async fn connect() -> Result<Self, SystemdError> {
-        let connection = systemd_bus::connect().await.map_err(SystemdError::Connect)?;
+        let connection = zbus::Connection::system().await.map_err(SystemdError::Connect)?;
         let manager = ManagerProxy::builder(&connection).cache_properties(CacheProperties::No).build().await;
         let manager = manager.map_err(SystemdError::Connect)?;
         manager.subscribe().await.map_err(SystemdError::Connect)?;
@@ -504,12 +502,13 @@ struct Removed {
 
 impl Removed {
     async fn listen(manager: &ManagerProxy<'static>) -> zbus::Result<Self> {
-        let mut signals = systemd_bus::jobs_removed(manager).await?;
+        let mut signals = manager.receive_job_removed().await?;
         let (sender, ends) = mpsc::unbounded_channel();
         let mut reader = JoinSet::new();
         reader.spawn(async move {
-            while let Some(end) = signals.next().await {
-                if sender.send(end).is_err() {
+            while let Some(signal) = signals.next().await {
+                let Ok(args) = signal.args() else { continue };
+                if sender.send((args.job.as_str().to_owned(), args.result.clone())).is_err() {
                     break;
                 }
             }

@@ -12,6 +12,9 @@ use super::{Journal, JournalError};
 /// How long journalctl may take: a journal of many gigabytes on a slow disk answers within seconds.
 pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 
+/// The end of the year 9999, in seconds since 1970.
+const LATEST: u64 = 253_402_300_799;
+
 impl Journal {
     /// The entries of one report, as root wrote them: for `holdfast_core::record::rebuild`. Empty when there are none.
     ///
@@ -34,7 +37,8 @@ impl Journal {
         // Two entries a report, and the newest first: one more, lest the last one be only half seen.
         let lines = max.saturating_mul(2).saturating_add(1);
         let mut arguments = vec!["--reverse".to_owned(), format!("--lines={lines}")];
-        arguments.extend(since_usec.map(|usec| format!("--since=@{}", usec / 1_000_000)));
+        // journalctl knows no later time than the year 9999.
+        arguments.extend(since_usec.map(|usec| format!("--since=@{}", (usec / 1_000_000).min(LATEST))));
         arguments.extend([message_id(Message::Started), message_id(Message::Finished)]);
         let mut list = summaries(&journalctl(&arguments).await?);
         list.truncate(max);

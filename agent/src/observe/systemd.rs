@@ -7,7 +7,6 @@ use zbus::proxy::CacheProperties;
 use zbus_systemd::systemd1::{ManagerProxy, ServiceProxy, UnitProxy};
 
 use super::{DEADLINE, ObserveError, late};
-use crate::systemd_bus;
 
 /// The system's manager on the bus.
 #[derive(Debug, Clone)]
@@ -39,7 +38,7 @@ impl Manager {
     /// [`ObserveError::Systemd`] when the bus or systemd does not answer.
     pub async fn connect() -> Result<Self, ObserveError> {
         let connect = async {
-            let connection = systemd_bus::connect().await?;
+            let connection = zbus::Connection::system().await?;
             let proxy = ManagerProxy::builder(&connection).cache_properties(CacheProperties::No).build().await?;
             let unit_path = proxy.unit_path().await?;
             Ok(Self { connection, proxy, unit_path })

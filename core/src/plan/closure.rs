@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::judge::{OwnReason, WayOut};
 use super::{At, Given, needed};
+use shell_words::quote;
+
 use crate::desired::{Body, Need};
 use crate::hold::{Cause, Hold, Reason};
 use crate::resource::Kind;
@@ -86,7 +88,11 @@ fn hold(
     let mut also: BTreeSet<Reason> = own.into_iter().flatten().map(|own| own.reason).collect();
     let (reason, clause, hint) = match own.and_then(|reasons| reasons.first()) {
         Some(first) => (first.reason, first.clause.clone(), first.hint.clone()),
-        None => (Reason::NeedsHeld, needs_clause(given, at, cause, why), Some(format!("holdfast holds {}", cause.0))),
+        None => (
+            Reason::NeedsHeld,
+            needs_clause(given, at, cause, why),
+            Some(format!("holdfast holds {}", quote(&cause.0))),
+        ),
     };
     if !held_needs.is_empty() {
         also.insert(Reason::NeedsHeld);

@@ -5,6 +5,8 @@ mod paths;
 use std::collections::BTreeMap;
 
 use super::{At, Given};
+use shell_words::quote;
+
 use crate::desired::{Body, Need, Resource};
 use crate::hold::Reason;
 use crate::ledger::{Entry, Ledger};
@@ -139,7 +141,7 @@ impl Judge<'_> {
         OwnReason {
             reason: Reason::Found,
             clause,
-            hint: Some(format!("holdfast holds {}", self.module)),
+            hint: Some(format!("holdfast holds {}", quote(self.module))),
             way_out: WayOut::Take,
         }
     }
@@ -152,7 +154,11 @@ impl Judge<'_> {
         let hold = self.name.and_then(|name| self.given.ledger.modules.get(name)?.operator_hold.as_ref());
         if let Some(hold) = hold {
             let clause = format!("the operator holds {}: {}", self.module, hold.note);
-            reasons.push(Self::other(Reason::Operator, clause, Some(format!("holdfast unhold {}", self.module))));
+            reasons.push(Self::other(
+                Reason::Operator,
+                clause,
+                Some(format!("holdfast unhold {}", quote(self.module))),
+            ));
         }
     }
 
@@ -253,7 +259,7 @@ impl Judge<'_> {
                     PortOwner::Container { name } => OwnReason {
                         reason: Reason::PortInUse,
                         clause: clause(format!("container {name}, not made by holdfast")),
-                        hint: Some(format!("holdfast holds {}", self.module)),
+                        hint: Some(format!("holdfast holds {}", quote(self.module))),
                         way_out: WayOut::Take,
                     },
                     PortOwner::Unit { unit } => OwnReason {
@@ -341,7 +347,7 @@ impl Judge<'_> {
             reasons.push(Self::other(
                 Reason::NeedsHeld,
                 format!("it needs {key} of module {module}, which is not applied"),
-                Some(format!("holdfast apply {module}")),
+                Some(format!("holdfast apply {}", quote(module))),
             ));
         }
     }

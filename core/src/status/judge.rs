@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Counts, LastApply, ModuleStatus, Sources, State, is_root};
+use shell_words::quote;
+
 use crate::desired::{Body, DesiredModule, Need, Resource};
 use crate::hold::{Hold, Reason};
 use crate::name::ModuleName;
@@ -64,8 +66,10 @@ impl<'a> Judge<'a> {
                 Verdict::Pending(why) | Verdict::ToRemove(why) => {
                     // An apply would do nothing about what is on its way up.
                     let starting = unit.filter(|_| planned.change == Change::Unchanged);
-                    let hint = starting
-                        .map_or_else(|| format!("holdfast apply {name}"), |unit| format!("systemctl status {unit}"));
+                    let hint = starting.map_or_else(
+                        || format!("holdfast apply {}", quote(name)),
+                        |unit| format!("systemctl status {unit}"),
+                    );
                     worst.push((State::Pending, about(key, &why), Some(hint)));
                 }
             }
@@ -76,7 +80,7 @@ impl<'a> Judge<'a> {
         }
         let waiting_on_take = holds.iter().any(|hold| hold.waiting_on_take);
         if let Some(state) = held_state(&reasons, waiting_on_take) {
-            let hint = Some(format!("holdfast holds {name}"));
+            let hint = Some(format!("holdfast holds {}", quote(name)));
             worst.extend(self.causes(&holds).into_iter().map(|cause| (state, cause, hint.clone())));
         }
         worst.sort_by_key(|(state, _, _)| *state);

@@ -245,7 +245,9 @@ fn refusal(error: zbus::Error) -> Refusal {
     };
     match name.strip_prefix(PREFIX).or_else(|| name.strip_prefix(STANDARD)) {
         // The bus says so of an agent that is not there.
-        Some("ServiceUnknown" | "NameHasNoOwner" | "Disconnected") => Refusal::new("NoAgent", no_answer(&message)),
+        Some("ServiceUnknown" | "NameHasNoOwner" | "Disconnected" | "TimedOut" | "Timeout") => {
+            Refusal::new("NoAgent", no_answer(&message))
+        }
         Some(token) => Refusal::new(token, message),
         None => Refusal::new("NoAgent", no_answer(&format!("{message} ({name})"))),
     }

@@ -21,14 +21,14 @@ pub async fn jobs(door: &Door, output: &Output) -> Result<u8> {
 pub async fn cancel(door: &Door, id: u32, output: &Output) -> Result<u8> {
     door.cancel(id).await?;
     let value = json!({ "schema": SCHEMA, "job": id, "canceled": true });
-    output.answer(format!("job {id} ends after the step that runs\nHint: holdfast report"), &value)?;
+    output.answer(format!("job {id} is canceled: a step that runs is finished first"), &value)?;
     Ok(0)
 }
 
 fn line(job: &JobLine, output: &Output) -> String {
-    let JobLine { id, kind, modules, state, percent, report, started_usec, uid, step } = job;
+    let JobLine { id, kind, modules, state, percent, report: _, started_usec, uid, step } = job;
     let modules = if modules.is_empty() { "all modules".to_owned() } else { modules.join(", ") };
-    let (since, step) = (output.time(*started_usec), if step.is_empty() { report } else { step });
+    let since = output.time(*started_usec);
     format!("{id:>3}  {kind} of {modules}  {state}  {percent:>3} %  since {since} by uid {uid}  {step}")
 }
 

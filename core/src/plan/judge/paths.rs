@@ -1,6 +1,8 @@
 //! Reasons that lie in paths: what is there already, who may write it, what a mount would do to it.
 
 use super::{Judge, OwnReason};
+use shell_words::quote;
+
 use crate::desired::Body;
 use crate::hold::Reason;
 use crate::name::HostPath;
@@ -82,7 +84,7 @@ impl Judge<'_> {
                 reasons.push(Self::other(
                     Reason::ChangedLocally,
                     format!("{} was edited on this host, and the module changed it, too", file.path),
-                    Some(format!("mv {0} {0}.saved, then: holdfast apply {1}", file.path, self.module)),
+                    Some(format!("mv {0} {0}.saved, then: holdfast apply {1}", file.path, quote(self.module))),
                 ));
             }
         }
@@ -179,7 +181,7 @@ impl Judge<'_> {
                 reasons.push(Self::other(
                     Reason::MountMoved,
                     format!("{} would move from {old}, which holds data, to {new}, which does not", mount.target),
-                    Some(format!("move the data from {old} to {new}, then: holdfast apply {}", self.module)),
+                    Some(format!("move the data from {old} to {new}, then: holdfast apply {}", quote(self.module))),
                 ));
             }
         }
