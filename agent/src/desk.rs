@@ -44,6 +44,8 @@ pub struct Desk {
     /// Whoever changes the host has it; the others wait in their order.
     turn: Turn<()>,
     listeners: Mutex<Vec<mpsc::UnboundedSender<Event>>>,
+    /// Whoever writes the last look has it.
+    keeping: Mutex<()>,
 }
 
 /// What happens, for those who listen.
@@ -79,6 +81,7 @@ impl Desk {
             next_job: AtomicU32::new(1),
             turn: Turn::default(),
             listeners: Mutex::default(),
+            keeping: Mutex::default(),
         })
     }
 
@@ -252,6 +255,7 @@ impl Desk {
 
     /// Keeps the last look for the next agent.
     pub fn keep(&self) {
+        let _one_at_a_time = lock(&self.keeping);
         lastlook::write(&self.settings.run_dir, &self.view());
     }
 

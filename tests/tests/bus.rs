@@ -212,6 +212,9 @@ fn clients_that_no_sensible_program_is_do_no_harm() {
     for _ in 0..5 {
         assert_eq!(host.ok(&format!("{hammer} crowd 200")).split(" {").next(), Some("answered 200 of 200"));
     }
+    // Looks at once, with nothing cached, do not stumble over each other.
+    host.ok("rm -f /run/holdfast/*.json; for i in $(seq 12); do holdfast plan >/run/plan.$i 2>&1 & done; wait; \
+             ! grep -L '^plan: 0 to create' /run/plan.* | grep .");
     host.ok(&format!("{hammer} vanish 10"));
     host.wait_for(60, "! holdfast jobs | grep -qE 'running|queued'");
     let long = "x".repeat(100_000);

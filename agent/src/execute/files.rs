@@ -443,7 +443,15 @@ impl Walk {
 
     fn make(&mut self, part: String) -> Result<(), FileError> {
         let path = self.path_of(&part);
-        rustix::fs::mkdirat(self.dir(), &part, Mode::RWXU).map_err(FileError::system("make", &path))?;
+        match rustix::fs::mkdirat(self.dir(), &part, Mode::RWXU) {
+            // A look and a job that begin together may both need it: whoever was first gives it its mode.
+            Err(Errno::EXIST) => {
+                let dir = open_part(self.dir(), &part).map_err(FileError::system("open", &path))?;
+                self.down(part, dir);
+                return Ok(());
+            }
+            made => made.map_err(FileError::system("make", &path))?,
+        }
         let dir = open_part(self.dir(), &part).map_err(FileError::system("open", &path))?;
         rustix::fs::fchmod(&dir, Mode::from_raw_mode(0o755)).map_err(FileError::system("change the mode of", &path))?;
         rustix::fs::fsync(self.dir()).map_err(FileError::system("sync the directory of", &path))?;

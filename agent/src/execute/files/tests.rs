@@ -24,6 +24,21 @@ impl Tree {
     }
 }
 
+/// A look and a job may both be the first to need a place.
+#[test]
+fn several_may_make_the_same_parents_at_once() {
+    let tree = Tree::new();
+    for round in 0..200 {
+        let path = tree.path(&format!("{round}/state/deeper"));
+        std::thread::scope(|scope| {
+            let makers: Vec<_> = (0..4).map(|_| scope.spawn(|| super::open_directory(&path).map(drop))).collect();
+            for maker in makers {
+                maker.join().unwrap().unwrap();
+            }
+        });
+    }
+}
+
 /// A file system in memory; none where this machine lets nobody mount.
 pub struct Mounted(String);
 
