@@ -46,8 +46,6 @@ pub enum Busy {
 pub struct Request {
     /// The modules by name; none means all.
     pub modules: Vec<String>,
-    /// Whether to wait while another one runs.
-    pub busy: Busy,
     /// Who asks.
     pub caller: Caller,
     /// How it is told to end early: after the step that runs.
@@ -131,9 +129,10 @@ pub async fn look(settings: &Settings, modules: &[String]) -> Result<Look, Agent
 /// # Errors
 /// [`AgentError`] when nothing could be begun; what fails later is in the report.
 pub async fn apply(settings: &Settings, request: &Request, progress: Tell<'_>) -> Result<Applied, AgentError> {
-    let Request { modules, busy, caller, stop } = request;
+    let Request { modules, caller, stop } = request;
     let store = open(settings)?;
-    let mut lock = store.lock(*busy).await?;
+    // Whoever asked was refused before, or waits: another process that has it is an agent that is about to leave.
+    let mut lock = store.lock(Busy::Wait).await?;
     let before = store.read().map_err(store_error)?;
     let scope = Scope::of(modules);
     check_assigned(settings, &scope, &before)?;
@@ -164,29 +163,29 @@ async fn run(
     let sources = Sources::read(settings, before).await?;
     let (asked, mut observed) = sources.look(&eyes, lists, before).await?;
     let mut plan = asked.plan(scope, &observed, before);
-    let mut outcomes = Vec::new();
-    // Some of what is ours needs no act: a volume that Podman makes at the first start.
-    let mut intended = confirm::intents(before.clone(), &plan);
-    let mut verified = None;
+    let mut hands = None;
     if !plan.steps.is_empty() {
         reporting.durable().await?;
-        let mut hands =
+        let mut new =
             Hands::new(settings, limits(settings, &asked.desired), stop.clone()).await.map_err(observe_error)?;
-        if pull(&eyes, &mut hands, &plan, &mut observed, progress).await? {
+        if pull(&eyes, &mut new, &plan, &mut observed, progress).await? {
             plan = asked.plan(scope, &observed, before);
         }
-        intended = confirm::intents(before.clone(), &plan);
+        hands = Some(new);
+    }
+    // Some of what is ours needs no act: a volume that Podman makes at the first start.
+    let intended = confirm::intents(before.clone(), &plan);
+    if hands.is_some() {
         store.write(&intended).map_err(store_error)?;
-        held::show(settings, scope, &plan, eyes.manager(), reporting).await?;
+    }
+    held::show(settings, scope, &plan, eyes.manager(), reporting).await?;
+    let mut outcomes = Vec::new();
+    if let Some(mut hands) = hands {
         outcomes = hands.execute(&plan.steps, progress).await;
         observed = eyes.observe(eyes.ask(), &asked.wanted).await.map_err(observe_error)?;
-    } else {
-        held::show(settings, scope, &plan, eyes.manager(), reporting).await?;
     }
     let ledger = confirm::confirmed(intended, &plan, &outcomes, &asked.desired, &observed);
-    if !plan.steps.is_empty() {
-        verified = Some(asked.plan(scope, &observed, &ledger));
-    }
+    let verified = (!plan.steps.is_empty()).then(|| asked.plan(scope, &observed, &ledger));
     let ledger = confirm::with_holds(ledger, &plan.holds, scope, started_usec);
     if !plan.steps.is_empty() || ledger != *before || !store.is_there()? {
         save(store, before, &ledger)?;

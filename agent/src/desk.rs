@@ -225,12 +225,7 @@ impl Desk {
     }
 
     async fn apply(&self, job: &Arc<Job>) -> End {
-        let request = Request {
-            modules: job.modules.clone(),
-            busy: Busy::Wait,
-            caller: job.caller.clone(),
-            stop: job.stop.clone(),
-        };
+        let request = Request { modules: job.modules.clone(), caller: job.caller.clone(), stop: job.stop.clone() };
         let mut progress = |progress: Progress| {
             let ended = job.note(progress);
             self.tell(&Event::JobMoved(Arc::clone(job)));

@@ -32,9 +32,6 @@ pub enum AgentError {
         /// apply
         kind: &'static str,
     },
-    /// It needs root.
-    #[error("holdfast must run as root for this")]
-    NotRoot,
     /// The settings cannot be used.
     #[error("cannot use the settings")]
     Settings(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -60,7 +57,6 @@ impl AgentError {
             Self::NoSuchModule { name: _, assigned: _ } => "NoSuchModule",
             Self::NoSuchReport(_) => "NoSuchReport",
             Self::Busy { pid: _, since: _ } | Self::JobInProgress { id: _, kind: _ } => "JobInProgress",
-            Self::NotRoot => "AccessDenied",
             Self::Settings(_) => "InvalidSettings",
             Self::Store(_) => "InvalidLedger",
             Self::Observe(_) => "EngineUnavailable",

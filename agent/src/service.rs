@@ -130,15 +130,19 @@ async fn idle(desk: &Desk, connection: Option<&Connection>) {
         // Without a bus it must not stand in the way of the agent that a bus will want.
         let limit = if connection.is_none() { limit.min(WITHOUT_BUS) } else { limit };
         let busy = desk.active_job().is_some();
-        let since = desk.activity.idle().filter(|_| !busy);
-        let rest = match since {
+        let rest = match desk.activity.idle().filter(|_| !busy) {
             Some(since) if since >= limit => return,
             Some(since) => limit.saturating_sub(since),
             None => limit,
         };
-        tokio::select! {
-            () = tokio::time::sleep(rest) => {}
-            () = activity(connection) => desk.activity.touch(),
+        let rest = tokio::time::sleep(rest);
+        tokio::pin!(rest);
+        // Hundreds of messages may come and go meanwhile: none of them is worth a look at the settings' files.
+        loop {
+            tokio::select! {
+                () = &mut rest => break,
+                () = activity(connection) => desk.activity.touch(),
+            }
         }
     }
 }

@@ -35,20 +35,11 @@ pub const NAME: &str = "io.holdfast.Agent1";
 /// [`zbus::Error`] when there is no bus, or the name is taken.
 pub async fn serve(desk: &Arc<Desk>) -> zbus::Result<Connection> {
     let connection = connection::Builder::system().build().await?;
-    serve_on(&connection, desk).await?;
+    let events = desk.listen();
+    let front = Front::open(&connection, desk).await?;
+    tokio::spawn(front.run(events));
     connection.request_name(NAME).await?;
     Ok(connection)
-}
-
-/// Serves every object on a connection, and tells there what happens.
-///
-/// # Errors
-/// [`zbus::Error`]
-pub async fn serve_on(connection: &Connection, desk: &Arc<Desk>) -> zbus::Result<()> {
-    let events = desk.listen();
-    let front = Front::open(connection, desk).await?;
-    tokio::spawn(front.run(events));
-    Ok(())
 }
 
 /// Who asks, if polkit lets them; that it did not is told in the journal, but for those who only wanted to look.

@@ -61,7 +61,7 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::escape;
 
-    /// Compared with `busctl`'s own library: systemd-escape has no such mode, so these are taken from its sources' tests.
+    /// By the words of sd_bus_path_encode(3).
     #[test]
     fn names_are_escaped_as_systemd_does() {
         for (text, path) in [

@@ -8,7 +8,7 @@ pub mod systemd;
 pub mod unit_files;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use holdfast_core::expand::HostFacts;
 use holdfast_core::name::HostPath;
@@ -17,6 +17,7 @@ use thiserror::Error;
 use tokio::task::JoinHandle;
 
 use crate::settings::Settings;
+use crate::time::now_usec;
 use mounts::{MountTable, Mounts};
 use podman::Engine;
 use ports::Sockets;
@@ -212,11 +213,6 @@ fn architecture(machine: &str) -> &'static str {
     }
 }
 
-fn now_usec() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
-}
-
 /// What is read from disk in one go.
 struct Disk {
     unit_files: BTreeMap<String, Vec<UnitFileHit>>,
@@ -285,7 +281,8 @@ pub struct Listed {
 
 #[cfg(test)]
 mod tests {
-    use super::{ObserveError, architecture, host_facts, now_usec};
+    use super::{ObserveError, architecture, host_facts};
+    use crate::time::now_usec;
 
     #[test]
     fn the_host_is_known() {

@@ -273,7 +273,6 @@ fn every_error_is_described() {
         AgentError::NoSuchReport(String::new()),
         AgentError::Busy { pid: 1, since: String::new() },
         AgentError::JobInProgress { id: 1, kind: "apply" },
-        AgentError::NotRoot,
         AgentError::Settings(source()),
         AgentError::Store(source()),
         AgentError::Observe(source()),
