@@ -5,7 +5,7 @@ pub mod job;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use holdfast_core::record::rebuild;
@@ -18,6 +18,7 @@ use crate::activity::Activity;
 use crate::apply::{self, Applied, Busy, Caller, Look, Progress, Request};
 use crate::error::{AgentError, chain};
 use crate::journal::Journal;
+use crate::latest::Latest;
 use crate::settings::Settings;
 use crate::{lastlook, time};
 use job::{End, Job, StepEnd, Work};
@@ -36,7 +37,7 @@ pub struct Desk {
     /// Whether anybody needs it.
     pub activity: Activity,
     settings: Settings,
-    view: RwLock<Arc<View>>,
+    view: Latest<View>,
     /// The last apply, once it was looked for.
     last: Turn<Option<Option<LastApply>>>,
     jobs: Mutex<BTreeMap<u32, Arc<Job>>>,
@@ -75,7 +76,7 @@ impl Desk {
         Arc::new(Self {
             activity: Activity::default(),
             settings,
-            view: RwLock::new(Arc::new(view.unwrap_or_else(|| View { schema: SCHEMA, ..View::default() }))),
+            view: Latest::new(view.unwrap_or_else(|| View { schema: SCHEMA, ..View::default() })),
             last: Turn::default(),
             jobs: Mutex::default(),
             next_job: AtomicU32::new(1),
@@ -103,7 +104,7 @@ impl Desk {
     /// The last look.
     #[must_use]
     pub fn view(&self) -> Arc<View> {
-        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+        self.view.get()
     }
 
     /// Everything that happens from now on, in its order.
@@ -189,7 +190,7 @@ impl Desk {
     /// Tells all jobs to end early: the agent must.
     pub fn terminate(&self) {
         for job in self.jobs() {
-            job.stop.show(Stop::Terminated);
+            job.stop.set(Stop::Terminated);
         }
     }
 
@@ -257,10 +258,7 @@ impl Desk {
     /// Tells a look, and keeps it on disk unless it says what the last one said: then [`Desk::keep`] will.
     fn seen(&self, view: View) -> Arc<View> {
         let view = Arc::new(view);
-        let before = {
-            let mut last = self.view.write().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *last, Arc::clone(&view))
-        };
+        let before = self.view.set(Arc::clone(&view));
         if !before.says_the_same(&view) {
             self.keep();
         }

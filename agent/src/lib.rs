@@ -11,6 +11,7 @@ pub mod generator;
 pub mod held;
 pub mod journal;
 pub mod lastlook;
+pub mod latest;
 pub mod observe;
 pub mod reporting;
 pub mod reports;

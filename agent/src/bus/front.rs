@@ -17,7 +17,6 @@ use zbus::{Connection, ObjectServer, OwnedObjectPath, Variant};
 use super::dict::{Dict, dict};
 use super::hold::HoldObject;
 use super::job::JobObject;
-use super::latest::Latest;
 use super::log_control::LogControl;
 use super::manager::{self, Manager, Now};
 use super::module::{self, ModuleNow, ModuleObject};
@@ -25,6 +24,7 @@ use super::path;
 use crate::desk::job::{End, Job, StepEnd};
 use crate::desk::{Desk, Event};
 use crate::error::chain;
+use crate::latest::Latest;
 
 /// The objects of one connection.
 pub struct Front {
@@ -95,7 +95,7 @@ impl Front {
             let (path, new) = (path::hold(&held.hold), held.clone());
             match before.get(key) {
                 Some(old) if old == held => {}
-                Some(_) => self.change(path, |object: &HoldObject| object.held.set(new)).await?,
+                Some(_) => self.change(path, |object: &HoldObject| drop(object.held.set(new))).await?,
                 None => {
                     self.server().at(path, HoldObject { desk: Arc::clone(&self.desk), held: Latest::new(new) }).await?;
                 }
@@ -124,7 +124,7 @@ impl Front {
                 last_applied_usec: last.map_or(0, |last| last.finished_usec),
             };
             if before.contains_key(name) {
-                self.change(path, |object: &ModuleObject| object.now.set(now)).await?;
+                self.change(path, |object: &ModuleObject| drop(object.now.set(now))).await?;
             } else {
                 self.server().at(path, ModuleObject { desk: Arc::clone(&self.desk), now: Latest::new(now) }).await?;
             }
@@ -146,7 +146,7 @@ impl Front {
 
     async fn job_moved(&self, job: &Arc<Job>) -> zbus::Result<()> {
         let (now, end) = (job.now(), job.end());
-        self.change(path::job(job.id), |object: &JobObject| object.now.set((now, end))).await
+        self.change(path::job(job.id), |object: &JobObject| drop(object.now.set((now, end)))).await
     }
 
     async fn step(&self, job: &Job, step: StepEnd) -> zbus::Result<()> {
@@ -180,7 +180,7 @@ impl Front {
     /// Tells the last look's numbers, and which job runs now.
     async fn manager(&self, view: Arc<View>) -> zbus::Result<()> {
         let active = self.desk.active_job().map_or_else(path::none, |job| path::job(job.id));
-        self.change(path::ROOT, |manager: &Manager| manager.now.set(Now { view, active })).await
+        self.change(path::ROOT, |manager: &Manager| drop(manager.now.set(Now { view, active }))).await
     }
 
     /// Changes an object and tells the properties that are others now, with their values.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use holdfast_core::status::holds::HoldSince;
 use zbus::{OwnedObjectPath, interface};
 
-use super::latest::Latest;
 use super::module;
 use crate::desk::Desk;
+use crate::latest::Latest;
 
 /// Something that is held.
 pub struct HoldObject {

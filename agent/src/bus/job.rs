@@ -12,11 +12,11 @@ use zbus::{Connection, OwnedVariant, Variant, interface};
 use super::authorize::{Action, authorize, sender};
 use super::dict::{Dict, dict};
 use super::error::BusError;
-use super::latest::Latest;
 use super::{manager, options};
 use crate::desk::Desk;
 use crate::desk::job::{End, Job, Now, State};
 use crate::error::chain;
+use crate::latest::Latest;
 
 /// A job.
 pub struct JobObject {
@@ -40,7 +40,7 @@ impl JobObject {
         if self.job.end().is_some() {
             return Err(BusError::own("NotCancelable", format!("job {} has ended", self.job.id)));
         }
-        self.job.stop.show(Stop::Canceled);
+        self.job.stop.set(Stop::Canceled);
         Ok(())
     }
 

@@ -17,11 +17,11 @@ use zbus::{Connection, OwnedFd, OwnedObjectPath, interface};
 use super::authorize::{Action, ask};
 use super::dict::{Dict, dict};
 use super::error::BusError;
-use super::latest::Latest;
 use super::{guarded, options, path};
 use crate::apply::{Busy, no_such_module};
 use crate::desk::Desk;
 use crate::desk::job::{Job, Work};
+use crate::latest::Latest;
 use crate::reports;
 
 /// The most reports that one call lists.

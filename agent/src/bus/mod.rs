@@ -6,7 +6,6 @@ pub mod error;
 mod front;
 mod hold;
 mod job;
-mod latest;
 mod log_control;
 mod manager;
 mod module;

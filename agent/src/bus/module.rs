@@ -10,9 +10,9 @@ use zbus::{Connection, OwnedObjectPath, interface};
 use super::authorize::Action;
 use super::dict::Dict;
 use super::error::BusError;
-use super::latest::Latest;
 use super::{guarded, options, path};
 use crate::desk::Desk;
+use crate::latest::Latest;
 
 /// A module that is assigned or in the ledger.
 pub struct ModuleObject {

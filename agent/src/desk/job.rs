@@ -2,14 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::apply::{Caller, Progress};
+use crate::error::AgentError;
+use crate::latest::Once;
+use crate::stop::StopSign;
 use holdfast_core::report::{Report, ReportResult};
 use holdfast_core::status::view::View;
 use holdfast_core::step::Stop;
-use tokio::sync::watch;
-
-use crate::apply::{Caller, Progress};
-use crate::error::AgentError;
-use crate::stop::StopSign;
 
 /// A job, kept for a while after its end.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub struct Job {
     /// Ends it early.
     pub stop: StopSign,
     now: Mutex<Now>,
-    end: watch::Sender<Option<Arc<End>>>,
+    end: Once<Arc<End>>,
 }
 
 /// What a job does.
@@ -153,8 +152,8 @@ impl Job {
     /// A job that waits for its turn.
     #[must_use]
     pub fn new(id: u32, work: Work, modules: Vec<String>, caller: Caller, started_usec: u64) -> Self {
-        let (now, end) = (Mutex::default(), watch::Sender::new(None));
-        Self { id, work, modules, caller, started_usec, stop: StopSign::default(), now, end }
+        let (stop, now, end) = (StopSign::default(), Mutex::default(), Once::default());
+        Self { id, work, modules, caller, started_usec, stop, now, end }
     }
 
     /// How far it is.
@@ -166,17 +165,12 @@ impl Job {
     /// How it ended; none while it has not.
     #[must_use]
     pub fn end(&self) -> Option<Arc<End>> {
-        self.end.borrow().clone()
+        self.end.get()
     }
 
     /// Waits for its end.
     pub async fn wait(&self) -> Arc<End> {
-        let mut end = self.end.subscribe();
-        match end.wait_for(Option::is_some).await.map(|end| end.clone()) {
-            Ok(Some(end)) => end,
-            // Its sender is part of `self`, so that it cannot be gone.
-            Ok(None) | Err(_) => std::future::pending().await,
-        }
+        self.end.wait().await
     }
 
     /// Its turn has come.
@@ -187,7 +181,7 @@ impl Job {
     /// It has ended.
     pub(super) fn finish(&self, end: End) {
         self.state().state = State::Finished;
-        self.end.send_replace(Some(Arc::new(end)));
+        self.end.set(Arc::new(end));
     }
 
     /// Notes what the road tells; gives a step that ended.

@@ -75,7 +75,7 @@ impl Hands {
             let batch = batch(steps, outcomes.len());
             let mut done = blocked(steps, batch.clone(), &outcomes);
             let tried: Vec<StepId> = batch.clone().filter(|id| !done.contains_key(id)).collect();
-            if let Some(stop) = self.stop.shown() {
+            if let Some(stop) = self.stop.get() {
                 done.extend(tried.into_iter().map(|id| (id, Outcome::Stopped(stop))));
             } else {
                 let mut teller = Teller { progress, done: outcomes.len(), of: steps.len() };

@@ -127,7 +127,7 @@ impl Session {
         if job.end().is_some() {
             return Err(Refusal::own("NotCancelable", &format!("job {id} has ended")).into());
         }
-        job.stop.show(Stop::Canceled);
+        job.stop.set(Stop::Canceled);
         Ok(json!({}))
     }
 
