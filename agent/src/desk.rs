@@ -107,6 +107,18 @@ impl Desk {
         self.view.get()
     }
 
+    /// The last look, in which a module that is named must be.
+    ///
+    /// # Errors
+    /// [`AgentError::NoSuchModule`]
+    pub fn view_with(&self, module: Option<&str>) -> Result<Arc<View>, AgentError> {
+        let view = self.view();
+        match module.filter(|module| !view.modules.contains_key(*module)) {
+            Some(unknown) => Err(apply::no_such_module(&self.settings, unknown)),
+            None => Ok(view),
+        }
+    }
+
     /// Everything that happens from now on, in its order.
     pub fn listen(&self) -> mpsc::UnboundedReceiver<Event> {
         let (sender, receiver) = mpsc::unbounded_channel();

@@ -11,6 +11,7 @@ use holdfast_core::report::Report;
 use holdfast_core::status::view::View;
 use rustix::process::geteuid;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::refusal::Refusal;
@@ -32,7 +33,8 @@ pub struct Found {
     pub warning: Option<String>,
 }
 
-/// A job that runs, waits, or has just ended.
+/// A job that runs, waits, or has just ended. In JSON, a row of `jobs --json`; the socket's rows are read as such.
+#[derive(Serialize, Deserialize)]
 pub struct JobLine {
     /// Its number.
     pub id: u32,
@@ -45,6 +47,7 @@ pub struct JobLine {
     /// 100 only when it has ended.
     pub percent: u32,
     /// The report's id, once it is begun.
+    #[serde(alias = "report_id", deserialize_with = "or_empty")]
     pub report: String,
     /// When it was asked for: microseconds since 1970.
     pub started_usec: u64,
@@ -198,6 +201,10 @@ impl Job {
             Self::Socket(job) => job.next().await,
         }
     }
+}
+
+fn or_empty<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    Option::deserialize(value).map(Option::unwrap_or_default)
 }
 
 fn lost() -> Refusal {

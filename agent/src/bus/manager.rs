@@ -18,7 +18,7 @@ use super::authorize::{Action, ask};
 use super::dict::{Dict, dict};
 use super::error::BusError;
 use super::{guarded, options, path};
-use crate::apply::{Busy, no_such_module};
+use crate::apply::Busy;
 use crate::desk::Desk;
 use crate::desk::job::{Job, Work};
 use crate::latest::Latest;
@@ -67,13 +67,9 @@ impl Manager {
         let reason = filter.text("reason")?;
         let reason = reason.map(|text| text.parse::<Reason>().map_err(|error| BusError::invalid(error.to_string())));
         let reason = reason.transpose()?;
-        let view = self.desk.view();
-        if !module.is_empty() && !view.modules.contains_key(module) {
-            return Err(no_such_module(self.desk.settings(), module).into());
-        }
-        let asked = view.holds.iter().filter(|held| module.is_empty() || held.hold.module == module);
-        let asked = asked.filter(|held| reason.is_none_or(|reason| held.hold.reason == reason));
-        asked
+        let module = named(module);
+        let view = self.desk.view_with(module)?;
+        view.held(module, reason)
             .map(|held| {
                 let (hold, more) = (&held.hold, dict(&row(held)?));
                 Ok((
@@ -175,11 +171,10 @@ impl Manager {
         &self, module: &str, #[zbus(header)] header: Header<'_>, #[zbus(connection)] connection: &Connection,
     ) -> Result<String, BusError> {
         let _call = self.desk.activity.call();
-        if !module.is_empty() && !self.desk.view().modules.contains_key(module) {
-            return Err(no_such_module(self.desk.settings(), module).into());
-        }
-        let modules: &[String] = if module.is_empty() { &[] } else { &[module.to_owned()] };
-        Ok(ask(connection, &header, Action::Apply, modules).await?.token().to_owned())
+        let module = named(module);
+        self.desk.view_with(module)?;
+        let modules: Vec<String> = module.map(str::to_owned).into_iter().collect();
+        Ok(ask(connection, &header, Action::Apply, &modules).await?.token().to_owned())
     }
 
     #[zbus(signal)]
@@ -246,6 +241,11 @@ impl Manager {
     async fn active_job(&self) -> OwnedObjectPath {
         self.now.get().active.clone()
     }
+}
+
+/// A module's name; "" is all of them.
+fn named(module: &str) -> Option<&str> {
+    Some(module).filter(|module| !module.is_empty())
 }
 
 fn module_entry(desk: &Desk, module: &ModuleView) -> Result<ModuleEntry, BusError> {

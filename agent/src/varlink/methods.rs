@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use holdfast_core::hold::Reason;
-use holdfast_core::record::Summary;
 use holdfast_core::status::holds::HoldSince;
 use holdfast_core::status::view::View;
 use holdfast_core::step::Stop;
@@ -13,7 +12,7 @@ use super::parameters::Parameters;
 use super::session::Session;
 use super::wire::Call;
 use super::{Fault, INTERFACE, INTERFACES, Refusal, SERVICE, follow};
-use crate::apply::{Busy, no_such_module};
+use crate::apply::Busy;
 use crate::desk::job::{Job, Work};
 use crate::reports;
 
@@ -66,15 +65,8 @@ impl Session {
         let (module, reason): (Option<String>, Option<Reason>) =
             (parameters.take("module")?, parameters.take("reason")?);
         parameters.end()?;
-        let view = self.desk.view();
-        if let Some(module) = module.as_ref().filter(|module| !view.modules.contains_key(*module)) {
-            return Err(no_such_module(self.desk.settings(), module).into());
-        }
-        let asked = |held: &&HoldSince| {
-            module.as_ref().is_none_or(|module| held.hold.module == *module)
-                && reason.is_none_or(|reason| held.hold.reason == reason)
-        };
-        let holds: Vec<&HoldSince> = view.holds.iter().filter(asked).collect();
+        let view = self.desk.view_with(module.as_deref())?;
+        let holds: Vec<&HoldSince> = view.held(module.as_deref(), reason).collect();
         Ok(json!({ "observed_usec": view.observed_usec, "holds": serde_json::to_value(holds)? }))
     }
 
@@ -184,20 +176,7 @@ async fn list_reports(mut parameters: Parameters) -> Answer {
     let (since, max): (_, Option<usize>) = (parameters.take("since_usec")?, parameters.take("max")?);
     parameters.end()?;
     let list = reports::list(since, max.unwrap_or(reports::MANY).min(MANY)).await?;
-    let rows: Vec<Value> = list.iter().map(report_row).collect::<Result<_, _>>()?;
-    Ok(json!({ "reports": rows }))
-}
-
-fn report_row(summary: &Summary) -> Result<Value, serde_json::Error> {
-    let Summary { report, action, result, started_usec, finished_usec, counts, sentence } = summary;
-    let mut row = json!({
-        "report": report, "action": action, "result": result.map(|result| result.token()),
-        "started_usec": started_usec, "finished_usec": finished_usec, "sentence": sentence,
-    });
-    if let (Value::Object(row), Value::Object(counts)) = (&mut row, serde_json::to_value(counts)?) {
-        row.extend(counts);
-    }
-    Ok(row)
+    Ok(json!({ "reports": serde_json::to_value(list)? }))
 }
 
 /// The last apply's report, and when it ended.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Fields, Message, SCHEMA};
@@ -39,8 +40,8 @@ pub enum RebuiltState {
     Open,
 }
 
-/// A report in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A report in a list. In JSON, a row of the agent's lists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Its id.
     pub report: String,
@@ -53,6 +54,7 @@ pub struct Summary {
     /// When it ended.
     pub finished_usec: Option<u64>,
     /// The numbers; all 0 when it has no finished entry.
+    #[serde(flatten)]
     pub counts: Counts,
     /// The sentence of its last entry.
     pub sentence: String,

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::changes::{ChangeRow, Changes, StepRow};
 use super::holds::{HoldSince, Holds};
 use super::{LastApply, ModuleStatus, SCHEMA, Sources, Status};
+use crate::hold::Reason;
 use crate::plan::{Change, Note};
 use crate::report::escape;
 
@@ -112,6 +113,12 @@ impl View {
             && *steps == other.steps
             && *holds == other.holds
             && *notes == other.notes
+    }
+
+    /// What is held: of a module, for a reason, or all.
+    pub fn held(&self, module: Option<&str>, reason: Option<Reason>) -> impl Iterator<Item = &HoldSince> {
+        let of = move |held: &&HoldSince| module.is_none_or(|module| held.hold.module == module);
+        self.holds.iter().filter(of).filter(move |held| reason.is_none_or(|reason| held.hold.reason == reason))
     }
 
     /// How the host is.

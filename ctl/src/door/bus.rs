@@ -151,22 +151,14 @@ impl Bus {
         let jobs = self.manager.list_jobs().await.map_err(refusal)?;
         let line =
             |(id, kind, _, state, percent, _, more): (u32, String, String, String, u32, OwnedObjectPath, Dict)| {
-                let more = object(&more);
-                let text = |key: &str| more[key].as_str().unwrap_or_default().to_owned();
-                let modules = more["modules"].as_array().into_iter().flatten();
-                JobLine {
-                    id,
-                    kind,
-                    modules: modules.filter_map(|module| module.as_str().map(str::to_owned)).collect(),
-                    state,
-                    percent,
-                    report: text("report"),
-                    started_usec: more["started_usec"].as_u64().unwrap_or_default(),
-                    uid: more["uid"].as_u64().and_then(|uid| u32::try_from(uid).ok()).unwrap_or(u32::MAX),
-                    step: text("step"),
-                }
+                let mut row = object(&more);
+                row["id"] = id.into();
+                row["kind"] = kind.into();
+                row["state"] = state.into();
+                row["percent"] = percent.into();
+                read(row)
             };
-        Ok(jobs.into_iter().map(line).collect())
+        jobs.into_iter().map(line).collect()
     }
 
     pub async fn cancel(&self, id: u32) -> Result<(), Refusal> {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use holdfast_agent::varlink::client::{CallError, Client};
 use holdfast_core::record::Summary;
-use holdfast_core::report::{Counts, ReportResult};
 use holdfast_core::status::SCHEMA;
 use holdfast_core::status::view::{LastSeen, View};
 use serde::de::DeserializeOwned;
@@ -99,26 +98,11 @@ impl Socket {
     }
 
     pub async fn reports(&self, max: u32) -> Result<Vec<Summary>, Refusal> {
-        let rows: Vec<Value> = take(&mut call("ListReports", json!({ "max": max })).await?, "reports")?;
-        let summary = |row: Value| {
-            let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
-            let result = text("result");
-            Ok(Summary {
-                report: text("report"),
-                action: text("action"),
-                result: ReportResult::ALL.into_iter().find(|known| known.token() == result),
-                started_usec: row["started_usec"].as_u64().unwrap_or_default(),
-                finished_usec: row["finished_usec"].as_u64(),
-                sentence: text("sentence"),
-                counts: read::<Counts>(row)?,
-            })
-        };
-        rows.into_iter().map(summary).collect()
+        take(&mut call("ListReports", json!({ "max": max })).await?, "reports")
     }
 
     pub async fn jobs(&self) -> Result<Vec<JobLine>, Refusal> {
-        let rows: Vec<Value> = take(&mut call("ListJobs", json!({})).await?, "jobs")?;
-        Ok(rows.iter().map(line).collect())
+        take(&mut call("ListJobs", json!({})).await?, "jobs")
     }
 
     pub async fn cancel(&self, id: u32) -> Result<(), Refusal> {
@@ -160,32 +144,15 @@ fn view(answer: &mut Value) -> Result<View, Refusal> {
 }
 
 fn news_of(mut answer: Value) -> Result<(u32, News), Refusal> {
-    let job = line(&answer["job"]);
+    let canceled = answer["job"]["result"] == "canceled";
+    let job: JobLine = take(&mut answer, "job")?;
     let report: Option<Value> = take(&mut answer, "report")?;
     let news = match report {
         Some(report) => News::Reported(Box::new(read(report)?)),
-        None if answer["job"]["result"] == "canceled" => News::Ended(Refusal::new("Canceled", "the job was canceled")),
+        None if canceled => News::Ended(Refusal::new("Canceled", "the job was canceled")),
         None => News::Progress(job.percent, job.step),
     };
     Ok((job.id, news))
-}
-
-fn line(row: &Value) -> JobLine {
-    let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let number = |key: &str| row[key].as_u64().unwrap_or_default();
-    let small = |key: &str| u32::try_from(number(key)).unwrap_or(u32::MAX);
-    let modules = row["modules"].as_array().into_iter().flatten();
-    JobLine {
-        id: small("id"),
-        kind: text("kind"),
-        modules: modules.filter_map(|module| module.as_str().map(str::to_owned)).collect(),
-        state: text("state"),
-        percent: small("percent"),
-        report: text("report_id"),
-        started_usec: number("started_usec"),
-        uid: small("uid"),
-        step: text("step"),
-    }
 }
 
 fn take<T: DeserializeOwned>(answer: &mut Value, key: &str) -> Result<T, Refusal> {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use holdfast_core::status::SCHEMA;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::door::{Door, JobLine};
 use crate::output::Output;
@@ -12,7 +12,6 @@ pub async fn jobs(door: &Door, output: &Output) -> Result<u8> {
     let jobs = door.jobs().await?;
     let lines: Vec<String> = jobs.iter().map(|job| line(job, output)).collect();
     let text = if lines.is_empty() { "no job runs".to_owned() } else { lines.join("\n") };
-    let jobs: Vec<Value> = jobs.iter().map(value).collect();
     output.answer(text, &json!({ "schema": SCHEMA, "jobs": jobs }))?;
     Ok(0)
 }
@@ -30,12 +29,4 @@ fn line(job: &JobLine, output: &Output) -> String {
     let modules = if modules.is_empty() { "all modules".to_owned() } else { modules.join(", ") };
     let since = output.time(*started_usec);
     format!("{id:>3}  {kind} of {modules}  {state}  {percent:>3} %  since {since} by uid {uid}  {step}")
-}
-
-fn value(job: &JobLine) -> Value {
-    let JobLine { id, kind, modules, state, percent, report, started_usec, uid, step } = job;
-    json!({
-        "id": id, "kind": kind, "modules": modules, "state": state, "percent": percent, "report": report,
-        "started_usec": started_usec, "uid": uid, "step": step,
-    })
 }
