@@ -4,7 +4,7 @@
 pub mod job;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,8 +45,10 @@ pub struct Desk {
     /// Whoever changes the host has it; the others wait in their order.
     turn: Turn<()>,
     listeners: Mutex<Vec<mpsc::UnboundedSender<Event>>>,
-    /// Whoever writes the last look has it.
-    keeping: Mutex<()>,
+    /// Looks that were begun.
+    looks: AtomicU64,
+    /// The number of the look that was told last; whoever tells or keeps one has it.
+    newest: Mutex<u64>,
 }
 
 /// What happens, for those who listen.
@@ -82,7 +84,8 @@ impl Desk {
             next_job: AtomicU32::new(1),
             turn: Turn::default(),
             listeners: Mutex::default(),
-            keeping: Mutex::default(),
+            looks: AtomicU64::new(0),
+            newest: Mutex::default(),
         })
     }
 
@@ -140,13 +143,14 @@ impl Desk {
     /// # Errors
     /// [`AgentError`]
     pub async fn look(&self, modules: &[String]) -> Result<Arc<View>, AgentError> {
+        let number = self.next_look();
         let look = apply::look(&self.now()?, modules).await?;
         let mut last = self.last.lock().await;
         if last.is_none() {
             *last = last_apply().await;
         }
         let view = View::of(&sources(&look), last.as_ref().and_then(Option::as_ref));
-        Ok(self.seen(view))
+        Ok(self.seen(number, view))
     }
 
     /// Starts an apply or its dry run, or queues it. What is held is no error: the report says so.
@@ -253,7 +257,8 @@ impl Desk {
         match apply::apply(&settings, &request, &mut progress).await {
             Ok(Applied { report, look }) => {
                 let last = LastApply::from(&report);
-                self.seen(View::of(&sources(&look), Some(&last)));
+                // It looked last after all that it did.
+                self.seen(self.next_look(), View::of(&sources(&look), Some(&last)));
                 *self.last.lock().await = Some(Some(last));
                 End::Reported(Box::new(report))
             }
@@ -263,19 +268,30 @@ impl Desk {
 
     /// Keeps the last look for the next agent.
     pub fn keep(&self) {
-        let _one_at_a_time = lock(&self.keeping);
+        let _nobody_else = lock(&self.newest);
         lastlook::write(&self.settings.run_dir, &self.view());
     }
 
-    /// Tells a look, and keeps it on disk unless it says what the last one said: then [`Desk::keep`] will.
-    fn seen(&self, view: View) -> Arc<View> {
+    /// Tells a look, and keeps it on disk unless it says what the last one said: then [`Desk::keep`] will. Looks that
+    /// overlap may end in any order: one that began before another that was told already is for who asked for it alone. By
+    /// number, since clocks jump.
+    fn seen(&self, number: u64, view: View) -> Arc<View> {
         let view = Arc::new(view);
-        let before = self.view.set(Arc::clone(&view));
-        if !before.says_the_same(&view) {
-            self.keep();
+        let mut newest = lock(&self.newest);
+        if number > *newest {
+            *newest = number;
+            let before = self.view.set(Arc::clone(&view));
+            if !before.says_the_same(&view) {
+                lastlook::write(&self.settings.run_dir, &view);
+            }
+            self.tell(&Event::Looked(Arc::clone(&view)));
         }
-        self.tell(&Event::Looked(Arc::clone(&view)));
         view
+    }
+
+    /// The number of a look that begins now, from 1.
+    fn next_look(&self) -> u64 {
+        self.looks.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     fn tell(&self, event: &Event) {
@@ -317,4 +333,32 @@ async fn last_apply() -> Option<Option<LastApply>> {
 /// A thread that panicked leaves these lists whole: each change is one call.
 fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use holdfast_core::status::SCHEMA;
+    use holdfast_core::status::view::View;
+
+    use super::{Desk, Event};
+    use crate::settings::Settings;
+
+    #[test]
+    fn a_look_that_began_earlier_does_not_hide_a_later_one() {
+        let run = tempfile::tempdir().unwrap();
+        let desk = Desk::open(Settings { run_dir: run.path().to_owned(), ..Settings::default() });
+        let mut events = desk.listen();
+        let view = |observed_usec| View { schema: SCHEMA, observed_usec, ..View::default() };
+        let (first, second) = (desk.next_look(), desk.next_look());
+        // The clock was set back between them.
+        desk.seen(second, view(10));
+        assert_eq!(desk.seen(first, view(20)).observed_usec, 20, "whoever asked for it gets it");
+        assert_eq!(desk.view().observed_usec, 10);
+        desk.seen(desk.next_look(), view(5));
+        let told = std::iter::from_fn(|| match events.try_recv() {
+            Ok(Event::Looked(view)) => Some(view.observed_usec),
+            _ => None,
+        });
+        assert_eq!(told.collect::<Vec<_>>(), [10, 5]);
+    }
 }

@@ -19,6 +19,9 @@ use crate::{bus, varlink};
 /// How long nothing may come in before what was sent to the agent counts as answered.
 const QUIET: Duration = Duration::from_millis(20);
 
+/// How long what is not asked for waits after the start.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// How long an agent that found no bus waits for the next call.
 const WITHOUT_BUS: Duration = Duration::from_secs(1);
 
@@ -114,8 +117,18 @@ pub async fn run(listener: StdListener, desk: Arc<Desk>) -> Result<(), ServiceEr
     Ok(())
 }
 
-/// After a boot nobody has looked yet, and lists would be empty.
+/// After a boot nobody has looked yet, and lists would be empty. Whoever started the agent may have asked for a look, or
+/// for an apply, which ends with one: then there is nothing to do.
 async fn first_look(desk: Arc<Desk>) {
+    loop {
+        tokio::time::sleep(SLOW).await;
+        if desk.activity.idle().is_some() && desk.active_job().is_none() {
+            break;
+        }
+    }
+    if desk.view().observed_usec != 0 {
+        return;
+    }
     let _call = desk.activity.call();
     if let Err(error) = desk.look(&[]).await {
         log::warn!("cannot look at the host: {}", chain(&error));
